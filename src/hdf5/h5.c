@@ -168,7 +168,7 @@ sr_status h5_close(h5_id file, sr_failure *why) {
     h5_outcome *o = outcome_of(file);
     if (o) o->users++;
     H5Fget_name(file, path, sizeof path);
-    sr_status status = h5_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, NULL, "close");
+    sr_status status = h5_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, path, "close");
     status = check_outcome(status, o, path, why);
     if (o) h5_outcome_leave(o), h5_outcome_release(o);
     return status;
@@ -301,14 +301,7 @@ void h5_get_chunk(h5_id set, int64_t chunk[2]) {
     h5_release(properties), h5_unquiet(q);
 }
 
-int64_t h5_stored_bytes(h5_id set) {
-    h5_errors q = h5_quiet();
-    hsize_t bytes = H5Dget_storage_size(set);
-    h5_unquiet(q);
-    return bytes > INT64_MAX ? 0 : (int64_t)bytes;
-}
-
-int64_t h5_stored_bytes_or(h5_id set, sr_failure *why) {
+int64_t h5_stored_bytes(h5_id set, sr_failure *why) {
     h5_errors q = h5_quiet();
     H5Eclear2(H5E_DEFAULT); /* H5Dget_storage_size returns 0 for a failure, too */
     hsize_t bytes = H5Dget_storage_size(set);

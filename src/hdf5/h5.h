@@ -140,9 +140,8 @@ sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *se
 void h5_close_dataset(h5_id set);
 /* Rows and columns of a chunk; 0 without chunks. */
 void h5_get_chunk(h5_id set, int64_t chunk[2]);
-int64_t h5_stored_bytes(h5_id set);
-/* As h5_stored_bytes; -1 and *why if the index of its chunks is unreadable. */
-int64_t h5_stored_bytes_or(h5_id set, sr_failure *why);
+/* Bytes in the file; -1 and *why if the index of its chunks is unreadable. */
+int64_t h5_stored_bytes(h5_id set, sr_failure *why);
 /* How many of the first `rows` come before the first chunk that is not within `end` bytes. HDF5
  * reads the missing bytes of a truncated file as zeros. */
 int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end);

@@ -98,15 +98,17 @@ sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_
 }
 
 sr_status h5_make_direct(h5_id *set, sr_failure *why) {
-    char name[H5_NAME_SIZE] = "";
+    char name[H5_NAME_SIZE] = "", path[H5_PATH_SIZE] = "";
     if (*set <= 0) return SR_OK;
     h5_errors q = h5_quiet();
+    H5Fget_name(*set, path, sizeof path);
     hid_t file = H5Iget_file_id(*set), access = H5Pcreate(H5P_DATASET_ACCESS), id = -1;
     const bool ok = H5Iget_name(*set, name, sizeof name) > 0 && h5_release(*set) &&
                     H5Pset_chunk_cache(access, 0, 0, 1) >= 0;
     if (ok) id = H5Dopen2(file, name, access);
     *set = id < 0 ? 0 : id;
-    sr_status status = h5_end(q, id >= 0, why, SR_LIBRARY, file, name, "open dataset");
+    const h5_path what = h5_path_of("%s: %s", path, name);
+    sr_status status = h5_end(q, id >= 0, why, SR_LIBRARY, 0, what.text, "open dataset");
     h5_release(access), h5_release(file);
     return status;
 }

@@ -50,16 +50,16 @@ static bool has_ended(const holder *h) {
            errno == ESRCH;
 }
 
-/* A file that this module could not have written counts by its heartbeat alone. */
+/* A file that this module could not have written, or cannot read (another user's), counts by its
+ * heartbeat alone. */
 static bool counts(const char *name) {
     char line[LINE] = "";
     holder h = {.pid = 0};
     struct stat s;
     const int fd = open(name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return false;
-    const bool regular = fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
-    const ssize_t got = regular ? pread(fd, line, sizeof line - 1, 0) : -1;
-    close(fd);
+    const bool regular = (fd < 0 ? lstat(name, &s) : fstat(fd, &s)) == 0 && S_ISREG(s.st_mode);
+    const ssize_t got = regular && fd >= 0 ? pread(fd, line, sizeof line - 1, 0) : -1;
+    if (fd >= 0) close(fd);
     if (!regular) return false;
     if (got > 0 && sscanf(line, "%255s %ld %63s", h.host, &h.pid, h.space) == 3 && has_ended(&h))
         return false;

@@ -78,7 +78,7 @@ static sr_status name_part(sr_recorder *r, const char *path, sr_failure *why) {
     const size_t length = strlen(path), size = length + sizeof ".part.new";
     struct stat s;
     r->path = strdup(path), r->part = malloc(size);
-    if (!r->path || !r->part) return sr_fail(why, SR_MEMORY, "%zu bytes for a path", length);
+    if (!r->path || !r->part) return sr_fail(why, SR_MEMORY, "%s: its name", path);
     snprintf(r->part, size, "%s.part", path);
     r->resuming = r->options.resume;
     if (r->resuming && lstat(r->part, &s) == 0) strcat(r->part, ".new");
@@ -125,8 +125,10 @@ static bool same_file(const char *path, dev_t device, ino_t inode) {
  * renameat2 or, last, creates an empty file that rename may replace. */
 static int rename_new(const char *from, const char *to) {
     if (link(from, to) == 0) {
-        unlink(from);
-        return 0;
+        if (unlink(from) == 0) return 0;
+        const int reason = errno;
+        unlink(to), errno = reason; /* one name, the one that the failure tells */
+        return -1;
     }
     if (errno == EEXIST) return -1;
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;

@@ -42,6 +42,24 @@ int fcntl(int fd, int command, ...) {
     return -1;
 }
 
+static bool unreadable; /* every file that is called .lock */
+
+int open(const char *path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    union {
+        void *symbol;
+        int (*call)(const char *, int, ...);
+    } original = {.symbol = dlsym(RTLD_NEXT, "open")};
+    const size_t length = strlen(path);
+    const bool lock = length > 5 && strcmp(path + length - 5, ".lock") == 0;
+    if (!unreadable || !lock || flags & O_CREAT) return original.call(path, flags, mode);
+    errno = EACCES;
+    return -1;
+}
+
 static time_t later; /* seconds that the monotonic clock is ahead */
 
 int clock_gettime(clockid_t clock, struct timespec *t) {
@@ -189,6 +207,21 @@ static void test_killed(void **state) {
     refused = 0;
 }
 
+/* A lock that another user's umask hides counts by its heartbeat. */
+static void test_unreadable(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_options o = options();
+    const char *path = sample_path("hidden.h5"), *lock = beside(path, ".part.lock");
+    refused = ENOLCK, unreadable = true;
+    check_write(lock, "elsewhere 1 pid:[1]\n");
+    expect_refused(path, false), expect_refused(path, true);
+    set_age(lock, 610);
+    sr_recorder *r = sample_begin(path, &o);
+    check_ok(sr_close(r, &complete, &why), &why);
+    refused = 0, unreadable = false;
+}
+
 /* A planted link is neither followed nor removed. */
 static void test_planted(void **state) {
     (void)state;
@@ -254,9 +287,10 @@ static void test_forked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reasons),   cmocka_unit_test(test_take_over),
-        cmocka_unit_test(test_killed),    cmocka_unit_test(test_planted),
-        cmocka_unit_test(test_heartbeat), cmocka_unit_test(test_forked),
+        cmocka_unit_test(test_reasons), cmocka_unit_test(test_take_over),
+        cmocka_unit_test(test_killed),  cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_planted), cmocka_unit_test(test_heartbeat),
+        cmocka_unit_test(test_forked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

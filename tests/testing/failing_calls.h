@@ -8,11 +8,13 @@
 #ifndef TESTS_FAILING_CALLS_H
 #define TESTS_FAILING_CALLS_H
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -53,22 +55,128 @@ static void failing_note(const void *caller) {
     p->last = failing_made;
 }
 
-static bool failing_now(failing_kind kind, const void *caller) {
+static bool failing_is_own(const void *caller) {
     const char *at = caller;
-    if (!failing_watches || kind != failing_watched || at < &__executable_start || at >= &etext)
-        return false;
+    return at >= &__executable_start && at < &etext;
+}
+
+static bool failing_now(failing_kind kind, const void *caller) {
+    if (!failing_watches || kind != failing_watched || !failing_is_own(caller)) return false;
     failing_made++;
     if (failing_notes) failing_note(caller);
     if (failing_made != failing_at) return false;
-    failing_offset = (size_t)(at - &__executable_start);
+    failing_offset = (size_t)((const char *)caller - &__executable_start);
     errno = kind == FAILING_ALLOCATIONS ? ENOMEM : EIO;
     return true;
 }
+
+/* -- allocations */
+
+#if !defined(TESTS_FAILING_MALLOC_H) && !defined(__SANITIZE_ADDRESS__)
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void __libc_free(void *block);
+
+/* Blocks that the program's own text allocated since failing_begin: of what HDF5 keeps for itself,
+ * nobody could tell what is lost. */
+enum { FAILING_BLOCKS = 1 << 17 };
+static void *failing_block[FAILING_BLOCKS]; /* open addressing */
+static char failing_freed;                  /* its address marks a place that was used */
+
+/* The place of the block; without one, the first place that is free for it. */
+static void **failing_find(const void *block) {
+    void **unused = NULL;
+    for (size_t i = (uintptr_t)block / 16 * 0x9e3779b97f4a7c15u >> 47, tries = 0;; i++) {
+        void **at = &failing_block[i % FAILING_BLOCKS];
+        if (*at == block) return at;
+        if (!unused && (!*at || *at == &failing_freed)) unused = at;
+        if (!*at) return unused;
+        if (++tries == FAILING_BLOCKS) abort();
+    }
+}
+
+static void *failing_keep(void *block, const void *caller) {
+    if (failing_watches && block && failing_is_own(caller)) *failing_find(block) = block;
+    return block;
+}
+
+static void failing_drop(const void *block) {
+    void **at = block ? failing_find(block) : NULL;
+    if (at && *at == block) *at = &failing_freed;
+}
+
+/* How many of these blocks are not freed. */
+static inline int failing_left(void) {
+    int count = 0;
+    for (int i = 0; i < FAILING_BLOCKS; i++)
+        count += failing_block[i] && failing_block[i] != &failing_freed;
+    return count;
+}
+
+static void failing_forget(void) {
+    memset(failing_block, 0, sizeof failing_block);
+}
+
+void free(void *block) {
+    failing_drop(block);
+    __libc_free(block);
+}
+
+void *malloc(size_t size) {
+    const void *caller = __builtin_return_address(0);
+    return failing_now(FAILING_ALLOCATIONS, caller) ? NULL
+                                                    : failing_keep(__libc_malloc(size), caller);
+}
+
+void *calloc(size_t count, size_t size) {
+    const void *caller = __builtin_return_address(0);
+    return failing_now(FAILING_ALLOCATIONS, caller)
+               ? NULL
+               : failing_keep(__libc_calloc(count, size), caller);
+}
+
+void *realloc(void *old, size_t size) {
+    const void *caller = __builtin_return_address(0);
+    if (failing_now(FAILING_ALLOCATIONS, caller)) return NULL;
+    void *block = __libc_realloc(old, size);
+    if (block || !size) failing_drop(old);
+    return failing_keep(block, caller);
+}
+
+char *strndup(const char *text, size_t most) {
+    const void *caller = __builtin_return_address(0);
+    if (failing_now(FAILING_ALLOCATIONS, caller)) return NULL;
+    const size_t length = strnlen(text, most);
+    char *copy = failing_keep(__libc_malloc(length + 1), caller);
+    if (!copy) return NULL;
+    copy[length] = 0;
+    return memcpy(copy, text, length);
+}
+
+char *strdup(const char *text) {
+    const void *caller = __builtin_return_address(0);
+    if (failing_now(FAILING_ALLOCATIONS, caller)) return NULL;
+    const size_t size = strlen(text) + 1;
+    char *copy = failing_keep(__libc_malloc(size), caller);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+#else
+static inline int failing_left(void) {
+    return 0;
+}
+
+static void failing_forget(void) {
+}
+#endif
+
+/* -- which call fails */
 
 /* From now on call k of this kind fails; 0: none, and their places are noted. */
 static void failing_begin(failing_kind kind, long k) {
     failing_watched = kind, failing_made = 0, failing_at = k, failing_notes = k == 0;
     if (k == 0) failing_places = 0;
+    failing_forget();
     failing_watches = true;
 }
 
@@ -98,47 +206,6 @@ static inline int failing_list(long *call) {
     return kept;
 }
 
-/* -- allocations */
-
-#if !defined(TESTS_FAILING_MALLOC_H) && !defined(__SANITIZE_ADDRESS__)
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *old, size_t size);
-
-void *malloc(size_t size) {
-    return failing_now(FAILING_ALLOCATIONS, __builtin_return_address(0)) ? NULL
-                                                                         : __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size) {
-    return failing_now(FAILING_ALLOCATIONS, __builtin_return_address(0))
-               ? NULL
-               : __libc_calloc(count, size);
-}
-
-void *realloc(void *old, size_t size) {
-    return failing_now(FAILING_ALLOCATIONS, __builtin_return_address(0))
-               ? NULL
-               : __libc_realloc(old, size);
-}
-
-char *strndup(const char *text, size_t most) {
-    if (failing_now(FAILING_ALLOCATIONS, __builtin_return_address(0))) return NULL;
-    const size_t length = strnlen(text, most);
-    char *copy = __libc_malloc(length + 1);
-    if (!copy) return NULL;
-    copy[length] = 0;
-    return memcpy(copy, text, length);
-}
-
-char *strdup(const char *text) {
-    if (failing_now(FAILING_ALLOCATIONS, __builtin_return_address(0))) return NULL;
-    const size_t size = strlen(text) + 1;
-    char *copy = __libc_malloc(size);
-    return copy ? memcpy(copy, text, size) : NULL;
-}
-#endif
-
 /* -- the system */
 
 #define FAILING_TEXT(name) #name
@@ -152,35 +219,39 @@ char *strdup(const char *text) {
     } original;                                                                                    \
     if (!original.symbol && !(original.symbol = dlsym(RTLD_NEXT, FAILING_TEXT(name)))) abort()
 
-#define FAILING_CALL(name, parameters, arguments)                                                  \
-    int name parameters {                                                                          \
-        FAILING_REAL(int, name, parameters);                                                       \
-        if (!failing_now(FAILING_SYSTEM, __builtin_return_address(0)))                             \
-            return original.call arguments;                                                        \
-        return -1;                                                                                 \
-    }
-#define FAILING_TRANSFER(name, parameters, arguments)                                              \
-    ssize_t name parameters {                                                                      \
-        FAILING_REAL(ssize_t, name, parameters);                                                   \
+#define FAILING_CALL(type, name, parameters, arguments)                                            \
+    type name parameters {                                                                         \
+        FAILING_REAL(type, name, parameters);                                                      \
         if (!failing_now(FAILING_SYSTEM, __builtin_return_address(0)))                             \
             return original.call arguments;                                                        \
         return -1;                                                                                 \
     }
 
-FAILING_CALL(access, (const char *a, int b), (a, b))
-FAILING_CALL(fstat, (int a, struct stat *b), (a, b))
-FAILING_CALL(stat, (const char *a, struct stat *b), (a, b))
-FAILING_CALL(lstat, (const char *a, struct stat *b), (a, b))
-FAILING_CALL(ftruncate, (int a, off_t b), (a, b))
-FAILING_CALL(fsync, (int a), (a))
-FAILING_CALL(fdatasync, (int a), (a))
-FAILING_CALL(rename, (const char *a, const char *b), (a, b))
-FAILING_CALL(link, (const char *a, const char *b), (a, b))
-FAILING_CALL(unlink, (const char *a), (a))
-FAILING_CALL(flock, (int a, int b), (a, b))
-FAILING_TRANSFER(read, (int a, void *b, size_t c), (a, b, c))
-FAILING_TRANSFER(pread, (int a, void *b, size_t c, off_t d), (a, b, c, d))
-FAILING_TRANSFER(pwrite, (int a, const void *b, size_t c, off_t d), (a, b, c, d))
+FAILING_CALL(int, access, (const char *a, int b), (a, b))
+FAILING_CALL(int, fstat, (int a, struct stat *b), (a, b))
+FAILING_CALL(int, stat, (const char *a, struct stat *b), (a, b))
+FAILING_CALL(int, lstat, (const char *a, struct stat *b), (a, b))
+FAILING_CALL(int, ftruncate, (int a, off_t b), (a, b))
+FAILING_CALL(int, fsync, (int a), (a))
+FAILING_CALL(int, fdatasync, (int a), (a))
+FAILING_CALL(int, rename, (const char *a, const char *b), (a, b))
+FAILING_CALL(int, link, (const char *a, const char *b), (a, b))
+FAILING_CALL(int, unlink, (const char *a), (a))
+FAILING_CALL(int, flock, (int a, int b), (a, b))
+FAILING_CALL(ssize_t, read, (int a, void *b, size_t c), (a, b, c))
+FAILING_CALL(ssize_t, pread, (int a, void *b, size_t c, off_t d), (a, b, c, d))
+FAILING_CALL(ssize_t, pwrite, (int a, const void *b, size_t c, off_t d), (a, b, c, d))
+
+DIR *opendir(const char *path) {
+    FAILING_REAL(DIR *, opendir, (const char *));
+    return failing_now(FAILING_SYSTEM, __builtin_return_address(0)) ? NULL : original.call(path);
+}
+
+struct dirent *readdir(DIR *directory) {
+    FAILING_REAL(struct dirent *, readdir, (DIR *));
+    return failing_now(FAILING_SYSTEM, __builtin_return_address(0)) ? NULL
+                                                                    : original.call(directory);
+}
 
 int open(const char *path, int flags, ...) {
     FAILING_REAL(int, open, (const char *, int, ...));

@@ -32,6 +32,8 @@ static void failing_complain(void) {
 FAILING_H5(hid_t, H5Acreate_by_name,
            (hid_t a, const char *b, const char *c, hid_t d, hid_t e, hid_t f, hid_t g, hid_t h),
            (a, b, c, d, e, f, g, h), -1)
+FAILING_H5(htri_t, H5Aexists_by_name, (hid_t a, const char *b, const char *c, hid_t d),
+           (a, b, c, d), -1)
 FAILING_H5(hid_t, H5Aget_space, (hid_t a), (a), -1)
 FAILING_H5(hid_t, H5Aget_type, (hid_t a), (a), -1)
 FAILING_H5(hid_t, H5Aopen_by_name, (hid_t a, const char *b, const char *c, hid_t d, hid_t e),

@@ -342,7 +342,7 @@ static sr_status count_column(sr_runfile *f, const run_column *c, int which, col
     if (rows < f->extent_least[which]) f->extent_least[which] = rows;
     if (filled && claimed < 0) claimed = rows;
     if (filled) {
-        const int64_t bytes = h5_stored_bytes_or(set, &own);
+        const int64_t bytes = h5_stored_bytes(set, &own);
         const int64_t wanted = rows < claimed ? rows : claimed;
         stored = bytes < 0 ? 0 : bytes / 8;
         if (bytes >= 0 && stored < wanted)

@@ -70,7 +70,7 @@ static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
     reader_kept *kept;
     const bool open = keep_column(f, c, &kept, NULL) == SR_OK;
     const bool has =
-        open ? rows == 0 || h5_stored_bytes_or(kept->set, NULL) != 0 : reader_has_column(f, c);
+        open ? rows == 0 || h5_stored_bytes(kept->set, NULL) != 0 : reader_has_column(f, c);
     if (!f->unfinished && vector_reserve(&shelf->answer, &shelf->answer_capacity,
                                          shelf->answers + 1, sizeof *shelf->answer))
         shelf->answer[shelf->answers++] = (reader_answer){c, has};
@@ -278,23 +278,33 @@ static void close_embedding(embedding_sets *s) {
     h5_close_dataset(s->step), h5_close_dataset(s->values);
 }
 
+/* Rows of an open dataset that are in the file. */
+static sr_status count_rows(const sr_runfile *f, h5_id set, int64_t columns, int64_t *rows,
+                            sr_failure *why) {
+    sr_failure own = {0};
+    const int64_t bytes = h5_stored_bytes(set, &own);
+    *rows = bytes < 0 ? 0 : bytes / 8 / columns;
+    if (f->cut_at) *rows = h5_whole_rows(set, *rows, f->cut_at);
+    return bytes >= 0 || f->cut_at ? SR_OK : sr_fail(why, own.status, "%s", own.text);
+}
+
 /* Leaves both datasets open, also after a failure. */
 static sr_status open_records(const sr_runfile *f, const char *group, sr_run_embedding *e,
                               embedding_sets *s, sr_failure *why) {
     h5_shape steps, values;
+    int64_t stored[2];
     sr_status status =
         reader_open(f, h5_path_of("%s/step", group).text, H5_INT64, 1, 0, &s->step, &steps, why);
+    if (status == SR_OK) status = count_rows(f, s->step, 1, &stored[0], why);
     if (status != SR_OK) return status;
-    int64_t stored = h5_stored_bytes(s->step) / 8;
-    if (f->cut_at) stored = h5_whole_rows(s->step, stored, f->cut_at);
     status = reader_open(f, h5_path_of("%s/singular_values", group).text, H5_FLOAT64, 2, e->values,
                          &s->values, &values, why);
+    if (status == SR_OK) status = count_rows(f, s->values, e->values, &stored[1], why);
     if (status != SR_OK) return status;
-    if (f->cut_at) stored = h5_whole_rows(s->values, stored, f->cut_at);
-    const int64_t whole = h5_stored_bytes(s->values) / 8 / e->values;
-    if (whole < stored && !f->cut_at) stored = whole;
-    e->records = steps.dims[0] < values.dims[0] ? steps.dims[0] : values.dims[0];
-    if (stored < e->records) e->records = stored;
+    const int64_t rows[] = {steps.dims[0], values.dims[0], stored[0], stored[1]};
+    e->records = rows[0];
+    for (int i = 1; i < 4; i++)
+        if (rows[i] < e->records) e->records = rows[i];
     return SR_OK;
 }
 
@@ -325,14 +335,14 @@ static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_em
 /* Older files have no method. */
 static sr_status read_method(const sr_runfile *f, const char *name, sr_run_embedding *e,
                              sr_failure *why) {
-    sr_failure inner = {0};
+    const h5_path path = h5_path_of("/embeddings/%s", name);
     void *text = NULL;
-    h5_get_attribute(reader_file(f), h5_path_of("/embeddings/%s", name).text, "method", H5_TEXT,
-                     &text, NULL, &inner);
-    if (inner.status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", inner.text);
-    if (text) snprintf(e->method, sizeof e->method, "%s", (const char *)text);
+    if (!h5_has_attribute(reader_file(f), path.text, "method")) return SR_OK;
+    sr_status status =
+        h5_get_attribute(reader_file(f), path.text, "method", H5_TEXT, &text, NULL, why);
+    if (status == SR_OK) snprintf(e->method, sizeof e->method, "%s", (const char *)text);
     free(text);
-    return SR_OK;
+    return status;
 }
 
 sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,

@@ -26,6 +26,7 @@ typedef struct run_checker {
     void *context;
     sr_failure *fault; /* [faults] reported so far */
     int64_t faults, fault_capacity;
+    bool full;    /* a fault found no memory: the list is not whole */
     void *memory; /* BATCH_BYTES, or one row when that is more */
     size_t memory_bytes;
 } run_checker;
@@ -44,6 +45,8 @@ static void report_fault(run_checker *w) {
     if (w->report) w->report(w->context, &why);
     if (vector_reserve(&w->fault, &w->fault_capacity, w->faults + 1, sizeof *w->fault))
         w->fault[w->faults++] = why;
+    else
+        w->full = true;
 }
 
 /* Reads every counted row of one column. */
@@ -62,7 +65,7 @@ static void read_column(run_checker *w, const run_column *c, int64_t rows, bool 
     size_t element = c->type == H5_FLOAT32 ? 4 : 8;
     int64_t batch = (int64_t)(w->memory_bytes / element) / (columns > 0 ? columns : 1);
     /* A truncated file may lack the index; its counted rows are all stored. */
-    const bool stored = h5_stored_bytes_or(set, w->f->cut_at ? NULL : w->why) > 0;
+    const bool stored = h5_stored_bytes(set, w->f->cut_at ? NULL : w->why) > 0;
     for (int64_t at = 0; at < rows && status == SR_OK && stored; at += batch) {
         h5_rows part = {at, rows - at < batch ? rows - at : batch, 0, columns, columns};
         status = h5_read_rows(set, &part, c->type, w->memory, w->why);
@@ -230,7 +233,7 @@ static void check_path(run_checker *w, const char *path) {
 }
 
 static void close_checked(run_checker *w) {
-    w->faults = 0;
+    w->faults = 0, w->full = false;
     sr_run_close((sr_runfile *)(uintptr_t)w->f);
     w->f = NULL;
 }
@@ -252,6 +255,9 @@ sr_status sr_run_check_all(const char *path, sr_fault_fn *report, void *context,
     }
     for (int64_t i = 0; i < w.faults && live && report; i++) report(context, &w.fault[i]);
     sr_failure first = w.faults ? w.fault[0] : (sr_failure){0};
+    if (w.full)
+        first = (sr_failure){0},
+        sr_fail(&first, SR_MEMORY, "%s: list of its faults", path ? path : "");
     if (first.status == SR_FORMAT && w.f) sr_hint(&first, "%s", RECOVER_HINT);
     if (why && why->status == SR_OK) *why = first;
     close_checked(&w);

@@ -153,10 +153,10 @@ static sr_status plan_parts(run_copier *c, sr_failure *why) {
 
 /* -- what it is a copy of -------------------------------------------------------------------- */
 
-static sr_status add_line(char **text, const char *line, sr_failure *why) {
+static sr_status add_line(char **text, const char *line, const char *path, sr_failure *why) {
     const size_t used = *text ? strlen(*text) : 0, size = used + strlen(line) + 2;
     char *grown = realloc(*text, size);
-    if (!grown) return sr_fail(why, SR_MEMORY, "%zu bytes for the texts of a copy", size);
+    if (!grown) return sr_fail(why, SR_MEMORY, "%s: %zu bytes for the texts of a copy", path, size);
     snprintf(grown + used, size - used, "%s%s", used ? "\n" : "", line);
     *text = grown;
     return SR_OK;
@@ -192,11 +192,11 @@ static sr_status describe_part(run_copier *c, const sr_runfile *f, sr_failure *w
     sr_status status = reader_copied(f, old, why);
     if (c->o->anonymous) copy_anonymous_texts(f, old), name = "-";
     for (int i = 0; i < COPY_TEXTS && status == SR_OK; i++)
-        if (old[i] && *old[i]) status = add_line(&c->text[i], old[i], why);
+        if (old[i] && *old[i]) status = add_line(&c->text[i], old[i], f->path, why);
     if (status == SR_OK) status = describe_bytes(f, sum, why);
-    if (status == SR_OK) status = add_line(&c->text[COPY_SOURCES], name, why);
-    if (status == SR_OK) status = add_line(&c->text[COPY_CHECKSUMS], sum, why);
-    if (status == SR_OK) status = add_line(&c->text[COPY_OPTIONS], c->o->text, why);
+    if (status == SR_OK) status = add_line(&c->text[COPY_SOURCES], name, f->path, why);
+    if (status == SR_OK) status = add_line(&c->text[COPY_CHECKSUMS], sum, f->path, why);
+    if (status == SR_OK) status = add_line(&c->text[COPY_OPTIONS], c->o->text, f->path, why);
     for (int i = 0; i < COPY_TEXTS; i++) free(old[i]);
     return status;
 }
@@ -234,6 +234,7 @@ static sr_status create(run_copier *c, const char *path, sr_failure *why) {
     copy_add_embeddings(c->r, c->part[0].f, &losses);
     for (int i = 0; i < c->count; i++) copy_add_metrics(c->r, c->part[i].f, &c->o->choice, &losses);
     if (losses.count) sr_fail(&c->r->failure, SR_FORMAT, "%s", losses.entry[0].reason);
+    if (!sr_failed(c->r)) unreadable_data_check(&losses, c->part[0].f->path, &c->r->failure);
     free(losses.entry);
     return recorder_check(c->r);
 }
@@ -246,6 +247,7 @@ static sr_status copy_part(run_copier *c, part *at) {
     const bool lost = count.lost_steps || count.lost_vectors || count.lost_evals;
     if (status == SR_OK && losses.count)
         status = sr_fail(&c->r->failure, SR_FORMAT, "%s", losses.entry[0].reason);
+    if (status == SR_OK) status = unreadable_data_check(&losses, at->f->path, &c->r->failure);
     if (status == SR_OK && lost && !at->f->unfinished)
         status = sr_fail(&c->r->failure, SR_FORMAT, "%s: some of its counted rows are missing",
                          at->f->path);

@@ -44,7 +44,7 @@ static sr_status copy_all(sr_recorder *r, sr_runfile *f, int64_t up_to_step, sr_
     const sr_failure *failed = sr_failed(r);
     if (!failed && sr_run_check_all(f->path, note_fault, &to, &why) == SR_MEMORY)
         return sr_fail(&r->failure, SR_MEMORY, "%s", why.text);
-    return failed ? failed->status : SR_OK;
+    return failed ? failed->status : unreadable_data_check(losses, f->path, &r->failure);
 }
 
 static sr_status close_recovered(sr_recorder *r, const sr_runfile *f, const sr_recovery *count,

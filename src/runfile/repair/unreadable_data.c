@@ -11,16 +11,24 @@ void copy_missed(unreadable_data *l, const char *group, const char *name, int64_
                  const sr_failure *why) {
     missed new = {0};
     int i = 0;
+    if (why->status == SR_IO && l->io.status == SR_OK) l->io = *why;
     snprintf(new.dataset, sizeof new.dataset, "/%.*s%s%.*s", SR_NAME_SIZE - 2, group,
              *name ? "/" : "", SR_NAME_SIZE - 1, name);
     while (i < l->count && strcmp(l->entry[i].dataset, new.dataset) != 0) i++;
     if (i < l->count && rows < 0) return; /* noted row by row */
     if (i == l->count) {
-        if (!vector_reserve(&l->entry, &l->capacity, i + 1, sizeof *l->entry)) return;
+        if (!vector_reserve(&l->entry, &l->capacity, i + 1, sizeof *l->entry)) {
+            l->full = true;
+            return;
+        }
         memcpy(new.reason, why->text, sizeof why->text);
         l->entry[l->count++] = new;
     }
     l->entry[i].rows += rows;
+}
+
+sr_status unreadable_data_check(const unreadable_data *l, const char *path, sr_failure *why) {
+    return l->full ? sr_fail(why, SR_MEMORY, "%s: list of its damaged datasets", path) : SR_OK;
 }
 
 void unreadable_data_report(const unreadable_data *l, sr_lost_fn *report, void *context) {

@@ -17,11 +17,15 @@ typedef struct unreadable_data {
     missed *entry; /* [count] */
     int count;
     int64_t capacity;
+    bool full;     /* out of memory: the list is not whole */
+    sr_failure io; /* the first that is not damage: another attempt may read the data */
 } unreadable_data;
 
 /* Notes that `rows` rows of /group/name (-1: the whole dataset) are unreadable. */
 void copy_missed(unreadable_data *l, const char *group, const char *name, int64_t rows,
                  const sr_failure *why);
+/* SR_MEMORY unless the list is whole. path: of the file that was read. */
+sr_status unreadable_data_check(const unreadable_data *l, const char *path, sr_failure *why);
 void unreadable_data_report(const unreadable_data *l, sr_lost_fn *report, void *context);
 
 /* Fills a row of a column with NaN or -1, by its type. */

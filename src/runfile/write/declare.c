@@ -109,7 +109,8 @@ static void declare_sites(declaration *d) {
     size_t bytes = (size_t)l->sites * SR_NAME_SIZE + (size_t)l->width * sizeof(int32_t) + 1;
     void *scratch = calloc(bytes, 1);
     if (!scratch) {
-        d->status = sr_fail(d->why, SR_MEMORY, "%zu bytes for the table of sites", bytes);
+        d->status =
+            sr_fail(d->why, SR_MEMORY, "%s: %zu bytes for the table of sites", d->w->path, bytes);
         return;
     }
     declare_site_texts(d, scratch);
@@ -391,7 +392,8 @@ static void declare_scales(declaration *d) {
     if (d->status != SR_OK) return;
     scale_list *s = calloc(1, sizeof *s);
     if (!s) {
-        d->status = sr_fail(d->why, SR_MEMORY, "%zu bytes for the dimension scales", sizeof *s);
+        d->status = sr_fail(d->why, SR_MEMORY, "%s: %zu bytes for the dimension scales", d->w->path,
+                            sizeof *s);
         return;
     }
     attach_all(s, d->w);

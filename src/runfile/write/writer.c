@@ -34,11 +34,13 @@ sr_status writer_create(run_writer *w, const char *path, sr_failure *why) {
 
 /* -- memory ---------------------------------------------------------------------------------- */
 
-static sr_status allocate(void *at, int64_t count, size_t size, sr_failure *why) {
+static sr_status allocate(const run_writer *w, void *at, int64_t count, size_t size,
+                          sr_failure *why) {
     void **p = at;
     *p = calloc((size_t)(count > 0 ? count : 1), size);
     if (*p) return SR_OK;
-    return sr_fail(why, SR_MEMORY, "%lld x %zu bytes for buffered rows", (long long)count, size);
+    return sr_fail(why, SR_MEMORY, "%s: %lld x %zu bytes for buffered rows", w->path,
+                   (long long)count, size);
 }
 
 static int64_t capacity_for(int64_t memory, int64_t row_bytes, int64_t most) {
@@ -53,12 +55,13 @@ static sr_status allocate_rows(run_writer *w, sr_failure *why) {
         capacity_for(VECTOR_MEMORY, 4 * SR_VECTOR_COUNT * l->width, w->flush_steps);
     sr_status status = SR_OK;
     for (int i = 0; i < RUN_STEPS && status == SR_OK; i++)
-        status = allocate(&w->step[i], w->steps.capacity, sizeof(step_value), why);
+        status = allocate(w, &w->step[i], w->steps.capacity, sizeof(step_value), why);
     for (int i = 0; i < w->declared_count && status == SR_OK; i++)
         if (w->declared[i].scope == SR_PER_STEP)
-            status = allocate(&w->declared[i].step_value, w->steps.capacity, sizeof(double), why);
+            status =
+                allocate(w, &w->declared[i].step_value, w->steps.capacity, sizeof(double), why);
     if (status == SR_OK)
-        status = allocate(&w->vector_step, w->vectors.capacity, sizeof(int64_t), why);
+        status = allocate(w, &w->vector_step, w->vectors.capacity, sizeof(int64_t), why);
     return status;
 }
 
@@ -285,7 +288,7 @@ sr_status writer_begin_step(run_writer *w, bool with_vectors, sr_failure *why) {
 float *writer_scalar_row(run_writer *w, int which, sr_failure *why) {
     int64_t sites = w->layout.sites;
     if (!w->scalar[which]) {
-        if (allocate(&w->scalar[which], w->steps.capacity * sites, sizeof(float), why) != SR_OK)
+        if (allocate(w, &w->scalar[which], w->steps.capacity * sites, sizeof(float), why) != SR_OK)
             return NULL;
         fill_nan(w->scalar[which], w->steps.capacity * sites);
     }
@@ -296,11 +299,11 @@ float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why
     const run_layout *l = &w->layout;
     if (!w->with_vectors) return NULL;
     if (!w->vector_used[which] &&
-        allocate(&w->vector_used[which], l->sites, sizeof(uint8_t), why) != SR_OK)
+        allocate(w, &w->vector_used[which], l->sites, sizeof(uint8_t), why) != SR_OK)
         return NULL;
     if (!w->vector[which]) {
         int64_t count = w->vectors.capacity * l->width;
-        if (allocate(&w->vector[which], count, sizeof(float), why) != SR_OK) return NULL;
+        if (allocate(w, &w->vector[which], count, sizeof(float), why) != SR_OK) return NULL;
         fill_nan(w->vector[which], count);
     }
     w->vector_used[which][site] = 1;

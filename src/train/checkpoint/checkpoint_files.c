@@ -41,45 +41,57 @@ static bool is_of_run(const char *file, const char *base) {
            (!strncmp(file, base, length) && !strcmp(file + length, CHECKPOINT_BEST));
 }
 
-/* Opens the folder of PREFIX-UPDATE.ckpt; *base: what their names begin with. NULL with a reason
- * in *why, or alone where there is no such folder. */
-static DIR *open_folder(const char *prefix, char directory[CHECKPOINT_PATH], const char **base,
-                        sr_failure *why) {
+/* What is done with one file: its folder and name, both without the ending. */
+typedef sr_status file_fn(const char *directory, const char *name, sr_failure *why);
+
+/* The folder of the files; a prefix without a slash is of the current one. */
+static const char *split_prefix(const char *prefix, char directory[CHECKPOINT_PATH]) {
     const char *slash = strrchr(prefix, '/');
     const int length = slash == prefix ? 1 : slash ? (int)(slash - prefix) : 1;
-    *base = slash ? slash + 1 : prefix;
     snprintf(directory, CHECKPOINT_PATH, "%.*s", length, slash ? prefix : ".");
+    return slash ? slash + 1 : prefix;
+}
+
+/* NULL without failure: there is no such folder, and nothing in it. */
+static DIR *open_folder(const char *directory, sr_failure *why) {
     DIR *d = opendir(directory);
     if (!d && errno != ENOENT) sr_fail(why, SR_IO, "%s: %s", directory, strerror(errno));
     return d;
 }
 
-/* What is done with one file: its folder and name, both without the ending. */
-typedef sr_status file_fn(const char *directory, const char *name, sr_failure *why);
+/* The next entry. NULL: no more, or *why: a folder that is read in part would hide checkpoints. */
+static const struct dirent *next_entry(DIR *d, const char *directory, sr_failure *why) {
+    errno = 0;
+    const struct dirent *e = readdir(d);
+    if (!e && errno) sr_fail(why, SR_IO, "%s: %s", directory, strerror(errno));
+    return e;
+}
+
+/* Does it with one entry, if it is one of these. */
+static sr_status take_entry(const char *directory, const char *entry, const char *base,
+                            const char *ending, file_fn *of, sr_failure *why) {
+    char name[256] = "", path[2 * CHECKPOINT_PATH];
+    struct stat s;
+    const size_t size = strlen(entry), tail = strlen(ending);
+    if (size < tail || size >= sizeof name || strcmp(entry + size - tail, ending)) return SR_OK;
+    memcpy(name, entry, size - tail);
+    if (!is_of_run(name, base)) return SR_OK;
+    snprintf(path, sizeof path, "%s/%s", directory, entry);
+    if (lstat(path, &s) == 0) return S_ISREG(s.st_mode) ? of(directory, name, why) : SR_OK;
+    return errno == ENOENT ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+}
 
 /* Regular files PREFIX-UPDATE.ckpt and PREFIX-best.ckpt with this ending. */
 static sr_status each_file(const char *prefix, const char *ending, file_fn *of, sr_failure *why) {
-    const char *base;
-    char directory[CHECKPOINT_PATH], path[2 * CHECKPOINT_PATH];
-    struct stat s;
+    char directory[CHECKPOINT_PATH];
     sr_failure own = {0};
-    DIR *d = open_folder(prefix, directory, &base, &own);
-    sr_status status = own.status;
-    if (status != SR_OK) return sr_fail(why, status, "%s", own.text);
-    for (const struct dirent *e; d && status == SR_OK && (e = readdir(d));) {
-        char name[256] = "";
-        const size_t size = strlen(e->d_name), tail = strlen(ending);
-        if (size < tail || size >= sizeof name || strcmp(e->d_name + size - tail, ending)) continue;
-        memcpy(name, e->d_name, size - tail);
-        if (!is_of_run(name, base)) continue;
-        snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
-        if (lstat(path, &s) == 0)
-            status = S_ISREG(s.st_mode) ? of(directory, name, why) : SR_OK;
-        else if (errno != ENOENT)
-            status = sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
-    }
+    sr_status status = SR_OK;
+    const char *base = split_prefix(prefix, directory);
+    DIR *d = open_folder(directory, &own);
+    for (const struct dirent *e; d && status == SR_OK && (e = next_entry(d, directory, &own));)
+        status = take_entry(directory, e->d_name, base, ending, of, why);
     if (d) closedir(d);
-    return status;
+    return own.status == SR_OK ? status : sr_fail(why, SR_IO, "%s", own.text);
 }
 
 static sr_status remove_file(const char *directory, const char *name, const char *ending,
@@ -131,9 +143,9 @@ static sr_status is_one(const char *directory, const char *name, sr_failure *why
 }
 
 sr_status checkpoint_set_aside(const char *prefix, sr_failure *why) {
-    const sr_status status = each_file(prefix, ".old", is_one, why);
-    if (status != SR_OK && status != SR_EXISTS) return status;
-    return each_file(prefix, "", status == SR_EXISTS ? remove_new : set_aside, why);
+    sr_status killed = each_file(prefix, ".old", is_one, why);
+    if (killed != SR_OK && killed != SR_EXISTS) return killed;
+    return each_file(prefix, "", killed == SR_EXISTS ? remove_new : set_aside, why);
 }
 
 sr_status checkpoint_put_back(const char *prefix, sr_failure *why) {
@@ -150,26 +162,24 @@ static int newest_first(const void *a, const void *b) {
 }
 
 sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why) {
-    const char *base;
     char directory[CHECKPOINT_PATH];
     bool whole = true;
     int64_t capacity = 0;
     sr_failure own = {0};
     *update = NULL, *count = 0;
-    DIR *d = open_folder(prefix, directory, &base, &own);
-    if (own.status != SR_OK) return sr_fail(why, own.status, "%s", own.text);
-    if (!d) return SR_OK;
-    for (const struct dirent *e; (e = readdir(d));) {
+    const char *base = split_prefix(prefix, directory);
+    DIR *d = open_folder(directory, &own);
+    for (const struct dirent *e; d && whole && (e = next_entry(d, directory, &own));) {
         const int64_t u = update_of(e->d_name, base);
         if (u < 0) continue;
         whole = vector_reserve(update, &capacity, *count + 1, sizeof **update);
-        if (!whole) break;
-        (*update)[(*count)++] = u;
+        if (whole) (*update)[(*count)++] = u;
     }
-    closedir(d);
+    if (d) closedir(d);
+    if (!whole) sr_fail(&own, SR_MEMORY, "%s: out of memory for its checkpoints", directory);
     if (*count) qsort(*update, (size_t)*count, sizeof **update, newest_first);
-    if (whole) return SR_OK;
+    if (own.status == SR_OK) return SR_OK;
     free(*update);
     *update = NULL, *count = 0;
-    return sr_fail(why, SR_MEMORY, "%s: out of memory for its checkpoints", directory);
+    return sr_fail(why, own.status, "%s", own.text);
 }

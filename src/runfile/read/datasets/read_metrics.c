@@ -106,15 +106,14 @@ static sr_status read_metric(const sr_runfile *f, const char *name, reader_metri
 
 /* Reads the number of declared metrics; -1: the file is older than their declaration. */
 static sr_status count_declared(sr_runfile *f, sr_failure *why) {
-    sr_failure inner = {0};
     f->declared_metrics = -1;
-    h5_get_attribute(reader_file(f), "/evals", "metrics", H5_INT64, NULL, &f->declared_metrics,
-                     &inner);
-    if (inner.status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", inner.text);
-    if (inner.status == SR_OK && (f->declared_metrics < 0 || f->declared_metrics > SR_METRICS_MAX))
+    if (!h5_has_attribute(reader_file(f), "/evals", "metrics")) return SR_OK;
+    sr_status status = h5_get_attribute(reader_file(f), "/evals", "metrics", H5_INT64, NULL,
+                                        &f->declared_metrics, why);
+    if (status == SR_OK && (f->declared_metrics < 0 || f->declared_metrics > SR_METRICS_MAX))
         return sr_fail(why, SR_FORMAT, "%s: /evals declares %lld metrics, not 0 to %d", f->path,
                        (long long)f->declared_metrics, SR_METRICS_MAX);
-    return SR_OK;
+    return status;
 }
 
 static int by_place(const void *x, const void *y) {

@@ -105,7 +105,8 @@ sr_status reader_check_pairs(const sr_runfile *f, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < SR_PAIR_COUNT; i++) any += reader_has_column(f, &run_pairs[i]);
     if (!any) return SR_OK;
-    reader_fixed(f, "/final/batches", H5_INT64, 0, 0, &batches, NULL); /* else -1 */
+    if (h5_has(reader_file(f), "/final/batches")) /* else -1 */
+        status = reader_fixed(f, "/final/batches", H5_INT64, 0, 0, &batches, why);
     if (!reader_pairs_init(&p, f->info.pairs))
         status = sr_fail(why, SR_MEMORY, "%s: pairs of a site", f->path);
     for (int64_t i = 0; i < f->info.sites && status == SR_OK; i++)

@@ -37,7 +37,7 @@ static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t 
     if (status != SR_OK) return status;
     const int64_t columns = shape.rank == 2 && shape.dims[1] > 0 ? shape.dims[1] : 1;
     int64_t stored = INT64_MAX; /* rows are written as a whole */
-    if (c == &run_spectra_step || !f->cut_at) stored = h5_stored_bytes_or(set, why) / 8 / columns;
+    if (c == &run_spectra_step || !f->cut_at) stored = h5_stored_bytes(set, why) / 8 / columns;
     if (shape.dims[0] < *least) *least = shape.dims[0];
     if (f->cut_at) *least = h5_whole_rows(set, *least, f->cut_at);
     if (stored < *least) *least = stored;

@@ -1,0 +1,116 @@
+/* failing_deeds.h -- deeds, each done while one call of the program's own text fails, call after
+ * call (failing_calls.h): what fails says why, in one line with the name of a file; nothing stays
+ * open or allocated; what succeeds is looked at by the deed. */
+#ifndef TESTS_FAILING_DEEDS_H
+#define TESTS_FAILING_DEEDS_H
+
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "testing/check.h"
+#include "testing/child_complaint.h"
+#include "testing/failing_hdf5.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
+enum { DEEDS_TOGETHER = 24 }; /* calls that fail in one process */
+
+typedef struct deed {
+    const char *name;
+    sr_status (*run)(sr_failure *why);
+    void (*look)(const char *after, sr_status status); /* NULL: nothing to look at */
+    void (*prepare)(void);                             /* before each; may be NULL */
+    const char *file; /* in the name of each file that a failure may name */
+    bool writes;      /* after a failed write HDF5 is not called again, so its file stays open */
+} deed;
+
+static bool deed_is_child;
+
+static const char *const failing_kind_names[] = {"allocation", "call of the system",
+                                                 "call of HDF5"};
+
+/* Names the files that are open beyond those of before. */
+static void deed_complain_of_open(const char *after, int more) {
+    char command[64];
+    snprintf(command, sizeof command, "ls -l /proc/%d/fd >&2", (int)getpid());
+    if (system(command) == 0) complain(after, "%d files are open", more);
+}
+
+static void deed_check_leaks(const char *after, int left, bool closed) {
+    if (closed && left) complain(after, "%d blocks are not freed", left);
+#ifdef __SANITIZE_ADDRESS__
+    if (__lsan_do_recoverable_leak_check()) complain(after, "a leak");
+#endif
+}
+
+static void deed_fail_one(const deed *d, failing_kind kind, long k) {
+    char after[300];
+    sr_failure why = {0};
+    if (d->prepare) d->prepare();
+    const int descriptors = check_descriptors();
+    const ssize_t objects = H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL);
+    failing_begin(kind, k);
+    const sr_status status = d->run(&why);
+    const bool reached = failing_end();
+    const int left = failing_left();
+    snprintf(after, sizeof after, "%s, %s %ld at 0x%zx of the text: %s: %.90s", d->name,
+             failing_kind_names[kind], k, failing_offset, sr_status_name(status), why.text);
+    if (status != SR_OK) complain_unless_told(after, d->file, &why);
+    if (!reached && status != SR_OK) complain(after, "not reached: %s", why.text);
+    const bool closed = status == SR_OK || !d->writes;
+    if (closed && check_descriptors() != descriptors)
+        deed_complain_of_open(after, check_descriptors() - descriptors);
+    if (closed && H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) != objects)
+        complain(after, "HDF5 has objects open");
+    deed_check_leaks(after, left, closed);
+    if (d->look) d->look(after, status);
+}
+
+/* An assertion of cmocka in the child ends in the runner of the tests: the child's end comes before
+ * those of the parent, which remove its files. */
+static void deed_end_child(void) {
+    _exit(1);
+}
+
+/* Each call in turn. HDF5 keeps what it could not close, so each process has its part of the calls.
+ * Whether the child found no fault; it stops at the first. */
+static bool deed_fail_some(const deed *d, failing_kind kind, const long *call, int count) {
+    int status;
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        atexit(deed_end_child);
+        deed_is_child = true;
+        for (int i = 0; i < count; i++) deed_fail_one(d, kind, call[i]);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "%s, after %s %ld: signal %d\n", d->name, failing_kind_names[kind], call[0],
+                WTERMSIG(status));
+    return status == 0;
+}
+
+static void deed_fail_each(const deed *d, failing_kind kind) {
+    static long call[3 * FAILING_PLACES];
+    sr_failure why = {0};
+    if (deed_is_child) _exit(1);
+    if (d->prepare) d->prepare();
+    failing_begin(kind, 0);
+    check_ok(d->run(&why), &why);
+    failing_end();
+    const int count = failing_list(call);
+    int faults = 0;
+    for (int i = 0; i < count; i += DEEDS_TOGETHER) {
+        const int rest = count - i;
+        faults += !deed_fail_some(d, kind, call + i, rest < DEEDS_TOGETHER ? rest : DEEDS_TOGETHER);
+    }
+    printf("%s: %d places, %d calls failed: %s\n", d->name, failing_places, count,
+           failing_kind_names[kind]);
+    if (faults) fail_msg("%s: %d faults", d->name, faults);
+}
+
+#endif
