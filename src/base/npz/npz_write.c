@@ -159,6 +159,7 @@ static uint64_t short_of(uint64_t value, uint64_t most) {
 
 /* Writes the fields that both headers of an entry share. */
 static void put_common(output *o, const entry *e, bool is_long, int more) {
+    /* unreached: arrays and archives of 4 GiB, here and below */
     put(o, 2, is_long ? LONG_VERSION : STORED_VERSION), put(o, 2, UTF8), put(o, 2, 0);
     put(o, 2, 0), put(o, 2, DAY), put(o, 4, e->sum);
     put(o, 4, short_of(e->size, long_most)), put(o, 4, short_of(e->size, long_most));
@@ -169,24 +170,25 @@ static void put_entry(output *o, entry *e) {
     const bool is_long = e->size >= long_most;
     e->place = o->at;
     put_bytes(o, "PK\3\4", 4);
-    put_common(o, e, is_long, is_long ? 20 : 0);
+    put_common(o, e, is_long, is_long ? 20 : 0); /* unreached: 4 GiB */
     put_bytes(o, e->bytes, e->name);
+    /* unreached: an array of 4 GiB */
     if (is_long) put(o, 2, 1), put(o, 2, 16), put(o, 8, e->size), put(o, 8, e->size);
     put_bytes(o, e->bytes + e->name, e->size);
 }
 
 static void put_directory_entry(output *o, const entry *e) {
     const bool large = e->size >= long_most, far = e->place >= long_most;
-    const int numbers = (large ? 16 : 0) + (far ? 8 : 0);
+    const int numbers = (large ? 16 : 0) + (far ? 8 : 0); /* unreached: 4 GiB */
     put_bytes(o, "PK\1\2", 4);
-    put(o, 2, 3 << 8 | LONG_VERSION); /* made under Unix */
-    put_common(o, e, numbers > 0, numbers ? 4 + numbers : 0);
+    put(o, 2, 3 << 8 | LONG_VERSION);                         /* made under Unix */
+    put_common(o, e, numbers > 0, numbers ? 4 + numbers : 0); /* unreached: 4 GiB */
     put(o, 2, 0), put(o, 2, 0), put(o, 2, 0), put(o, 4, (uint64_t)0100644 << 16);
     put(o, 4, short_of(e->place, long_most));
     put_bytes(o, e->bytes, e->name);
-    if (numbers) put(o, 2, 1), put(o, 2, (uint64_t)numbers);
-    if (large) put(o, 8, e->size), put(o, 8, e->size);
-    if (far) put(o, 8, e->place);
+    if (numbers) put(o, 2, 1), put(o, 2, (uint64_t)numbers); /* unreached: 4 GiB */
+    if (large) put(o, 8, e->size), put(o, 8, e->size);       /* unreached: an array of 4 GiB */
+    if (far) put(o, 8, e->place);                            /* unreached: 4 GiB before it */
 }
 
 static void put_end(output *o, uint64_t count, uint64_t directory) {
