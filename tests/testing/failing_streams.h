@@ -3,7 +3,6 @@
 #ifndef TESTS_FAILING_STREAMS_H
 #define TESTS_FAILING_STREAMS_H
 
-#include <dirent.h>
 #include <stdio.h>
 
 #include "testing/failing_calls.h"
@@ -19,7 +18,6 @@
 FAILING_OPEN(FILE, fopen, (const char *a, const char *b), (a, b))
 FAILING_OPEN(FILE, fdopen, (int a, const char *b), (a, b))
 FAILING_OPEN(FILE, open_memstream, (char **a, size_t *b), (a, b))
-FAILING_OPEN(DIR, opendir, (const char *a), (a))
 
 /* The stream is closed, as after a write error. */
 int fclose(FILE *file) {

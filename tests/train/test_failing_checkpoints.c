@@ -3,12 +3,12 @@
  * the failure; what fails says why, and the checkpoint that was there stays whole. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <glob.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
 #include "small_run.h"
 #include "testing/check.h"
+#include "testing/child_complaint.h"
 #include "testing/failing_hdf5.h"
 #include "testing/failing_streams.h"
 #include "train/checkpoint/checkpoint.h"
@@ -17,18 +17,6 @@
 enum { RESULT = 4096, TOGETHER = 16, MOST = 20000 };
 
 static trainer run;
-
-/* Ends this process, a child of the test. */
-__attribute__((format(printf, 2, 3))) static void complain(const char *after, const char *format,
-                                                           ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "%s: ", after);
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
-    va_end(arguments);
-    _exit(1);
-}
 
 static char *path_of(const char *name) {
     static char path[8][600];
