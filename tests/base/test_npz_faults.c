@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <zip.h>
 
 #include "base/npz/npz.h"
@@ -104,8 +105,9 @@ static void fail_each(sr_status (*deed)(sr_failure *), bool memory) {
         const sr_status status = deed(&why);
         const long left = failing_malloc_end();
         reached = memory ? failing_malloc_reached() : failing_end();
-        /* not of reading: a block more or less was seen there, and its cause is not known */
-        if (memory && deed == try_write && left != 0)
+        /* libzip 1.7.3 loses a block of its own when it has no memory to open an entry */
+        const long theirs = deed != try_write && strstr(why.text, ": Malloc failure: ") != NULL;
+        if (memory && (left < 0 || left > theirs))
             fail_msg("%ld: %ld blocks are left: %s", k, left, why.text);
         const sr_status wanted = memory ? SR_MEMORY : SR_IO;
         if (status != SR_OK && (status != wanted || strlen(why.text) < 10))
@@ -132,6 +134,8 @@ static void without_the_system(void **state) {
 }
 
 int main(void) {
+    /* libzip calls mktime, and the C library keeps the name of the time zone until it changes */
+    setenv("TZ", "UTC0", 1), tzset();
     for (int i = 0; i < COUNT; i++) large[i] = (float)(i % 100);
     snprintf(written, sizeof written, "%s/written.npz", check_temporary());
     snprintf(deflated, sizeof deflated, "%s/deflated.npz", check_temporary());

@@ -107,27 +107,6 @@ static void replaced(void **state) {
     assert_int_equal(access(path_of("small-best.ckpt"), F_OK), -1);
 }
 
-/* A folder that cannot be read may have checkpoints; one that is not there has none. */
-static void unreadable_folder(void **state) {
-    (void)state;
-    int64_t *update;
-    int count;
-    sr_status (*const each[])(const char *, sr_failure *) = {
-        checkpoint_sweep, checkpoint_set_aside, checkpoint_put_back, checkpoint_drop_old};
-    check_write(path_of("file"), "no folder");
-    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-        sr_failure why = {0}, none = {0};
-        each[i](path_of("file/small"), &why);
-        check_failure(&why, SR_IO, "file: Not a directory");
-        check_ok(each[i](path_of("nothing/small"), &none), &none);
-    }
-    sr_failure why = {0}, none = {0};
-    checkpoint_list(path_of("file/small"), &update, &count, &why);
-    check_failure(&why, SR_IO, "file: Not a directory");
-    check_ok(checkpoint_list(path_of("nothing/small"), &update, &count, &none), &none);
-    assert_int_equal(count, 0);
-}
-
 /* -- the best one */
 
 /* Index of the first largest. */
@@ -505,7 +484,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(intervals),
                                        cmocka_unit_test(seconds),
                                        cmocka_unit_test(replaced),
-                                       cmocka_unit_test(unreadable_folder),
                                        cmocka_unit_test(best_is_kept),
                                        cmocka_unit_test(nowhere_to_write),
                                        cmocka_unit_test(goes_on_as_it_was),

@@ -451,8 +451,6 @@ sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                 .losses = &losses};
     if (c.f && recorder_copy_match(r, c.f, &losses) == SR_OK) copy_and_count(&c, result);
     if (c.f && !sr_failed(r)) unreadable_data_check(&losses, from, &r->failure);
-    /* the new file replaces the old one, which has what a failing disk did not give */
-    if (!sr_failed(r) && losses.io.status != SR_OK) r->failure = losses.io;
     free(losses.entry);
     sr_run_close(c.f);
     return recorder_check(r);

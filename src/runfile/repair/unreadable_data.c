@@ -11,7 +11,6 @@ void copy_missed(unreadable_data *l, const char *group, const char *name, int64_
                  const sr_failure *why) {
     missed new = {0};
     int i = 0;
-    if (why->status == SR_IO && l->io.status == SR_OK) l->io = *why;
     snprintf(new.dataset, sizeof new.dataset, "/%.*s%s%.*s", SR_NAME_SIZE - 2, group,
              *name ? "/" : "", SR_NAME_SIZE - 1, name);
     while (i < l->count && strcmp(l->entry[i].dataset, new.dataset) != 0) i++;

@@ -17,8 +17,7 @@ typedef struct unreadable_data {
     missed *entry; /* [count] */
     int count;
     int64_t capacity;
-    bool full;     /* out of memory: the list is not whole */
-    sr_failure io; /* the first that is not damage: another attempt may read the data */
+    bool full; /* out of memory: the list is not whole */
 } unreadable_data;
 
 /* Notes that `rows` rows of /group/name (-1: the whole dataset) are unreadable. */
