@@ -53,6 +53,7 @@ update() {
 
 mkdir "$work/tmp" || exit 1
 if [ -e "$case/slow" ]; then seconds=1800; else seconds=600; fi
+case $BIN in */coverage/bin) seconds=$((3 * seconds)) ;; esac # each branch is counted
 (cd "$work/tmp" && TMPDIR=$work/tmp exec timeout $seconds sh "$case/cmd") >"$work/stdout" 2>"$work/stderr"
 status=$?
 if [ $status -eq 77 ]; then

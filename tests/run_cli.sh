@@ -10,7 +10,7 @@
 #            as VERSION. With stdout.re or stderr.re instead: one extended regular expression per line
 #   exit     the exit status; no file: 0
 #   slow     an empty file: the case takes a minute or more, and starts before the others. It is stopped after
-#            30 minutes, others after 10
+#            30 minutes, others after 10; in a build for coverage after three times as long
 # UPDATE=1 rewrites the expectations (not the .re files) from what came out; read them before committing.
 [ $# -ge 1 ] || { sed -n '2,3s/^# //p' "$0" >&2; exit 2; }
 TOP=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
