@@ -4,6 +4,7 @@
 #: samples nlp_ln nlp_bn
 #: size 6.75 2.2
 #: tasks one
+#: lines runs
 #: controls x y
 #: metric valid_loss
 #: table t stat-gap {runs} --split evaluations --metric {metric}

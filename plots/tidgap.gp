@@ -1,6 +1,7 @@
 #: title Regularized BN: discrepancy of the last batch-normalised site against the gap to the reference run of the task
 #: question papers
 #: runs 2- LN.h5 BN.h5 [MORE.h5...]
+#: lines runs
 #: samples nlp_ln nlp_bn nlp_bn_first1 nlp_bn_first2 nlp_rbn nlp_rbn_1 cv_ln cv_bn
 #: size 3.25 2.9
 #: stat tid_total

@@ -291,7 +291,7 @@ static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes
  * analysis of all runs do not, unless few runs fit into the figure: 63 drawings show less than
  * one. */
 static int room_of(const report *r, const plot_template *t) {
-    if (t->most_runs) return r->request->each;
+    if (t->most_runs || t->lines_of_runs) return r->request->each;
     for (int i = 0; i < t->tables; i++)
         if (plot_table_of_each(&t->table[i])) return r->request->each;
     return r->request->runs;

@@ -279,6 +279,10 @@ static sr_status read_line(template_line *p, char *line, sr_failure *why) {
         return (p->t->one_task = strcmp(rest, "one") == 0)
                    ? SR_OK
                    : wrong(p, why, "tasks are one, not", rest);
+    if (strcmp(line, "lines") == 0)
+        return (p->t->lines_of_runs = strcmp(rest, "runs") == 0)
+                   ? SR_OK
+                   : wrong(p, why, "lines are runs, not", rest);
     if (strcmp(line, "controls") == 0)
         return plot_controls_read(p->t, rest) ? SR_OK : wrong(p, why, "no such control in", rest);
     return wrong(p, why, "unknown word after `#:`:", line);

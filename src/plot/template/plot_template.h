@@ -54,6 +54,8 @@ typedef struct plot_template {
     bool takes_control[PLOT_CONTROLS];
     /* its axes are not for runs of several models and data sets: a report has one each */
     bool one_task;
+    /* each run has a line of its own, though its tables are of all runs: a report draws few */
+    bool lines_of_runs;
     char steps[64];               /* what {steps} stands for: "all", or the user's FROM:TO */
     char published[256];          /* tables of published.tsv: globs; "" without `published` */
     plot_name print[PLOT_VALUES]; /* their metrics that the figure shows */
