@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/large_pages.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #define POISON(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
@@ -36,7 +38,7 @@ static size_t round_up(size_t bytes) {
 static block *block_create(size_t size) {
     block *b = malloc(sizeof *b);
     if (!b) return NULL;
-    *b = (block){.bytes = aligned_alloc(ARENA_ALIGN, size), .size = size};
+    *b = (block){.bytes = large_pages_alloc(size), .size = size};
     if (!b->bytes) {
         free(b);
         return NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/containers/vector.h"
+#include "base/large_pages.h"
 
 void params_init(params *p, uint64_t seed) {
     *p = (params){.random = rng_create(seed)};
@@ -31,7 +32,7 @@ void params_free(params *p) {
 /* 64-byte aligned and zeroed. */
 static real *numbers(int64_t count) {
     size_t bytes = ((size_t)count * sizeof(real) + 63) / 64 * 64;
-    real *x = aligned_alloc(64, bytes);
+    real *x = large_pages_alloc(bytes);
     if (x) memset(x, 0, bytes);
     return x;
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/large_pages.h"
+
 enum { CACHE_LINE = 64 };
 
 void *scratch_memory_of(scratch_memory *s, size_t bytes, sr_failure *why) {
@@ -10,7 +12,7 @@ void *scratch_memory_of(scratch_memory *s, size_t bytes, sr_failure *why) {
     free(s->start);
     s->bytes = 0;
     bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    s->start = aligned_alloc(CACHE_LINE, bytes);
+    s->start = large_pages_alloc(bytes);
     if (s->start)
         s->bytes = bytes;
     else

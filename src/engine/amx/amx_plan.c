@@ -8,6 +8,7 @@ enum {
     K_SPLITS = 16,            /* at most */
     SMALL_SUMS = 256 * 256,   /* elements of c, at most, with split-K */
     BLOCK_BYTES = 768 * 1024, /* of a second-level cache of 2 MiB */
+    ROWS_BYTES = 48 * 1024,   /* of rows of c: a first-level cache */
     /* copies of a small operand, besides the first, that threads pack for themselves */
     PRIVATE_BYTES = 256 * 1024,
     PARALLEL_WORK = 1024 * 1024 /* multiply-adds */
@@ -38,7 +39,8 @@ static void set_blocks(amx_plan *k) {
     const int64_t sharing = k->by == BY_SPLITS ? 1 : k->threads;
     k->parts = best_parts(k, sharing);
     k->shared = k->parts > 1 || k->small_size * (sharing - 1) > PRIVATE_BYTES;
-    const int64_t fits = BLOCK_BYTES / k->panel,
+    const int64_t bytes = k->large.all.is_b ? BLOCK_BYTES : ROWS_BYTES;
+    const int64_t fits = greater(bytes / k->panel, 1),
                   each = ceiling(k->large_panels, sharing / k->parts);
     k->block = ceiling(each, ceiling(each, fits)) * SIDE;
     k->blocks = ceiling(k->large.all.length, k->block);

@@ -13,7 +13,7 @@
  *
  * The depth is cut into k-blocks. The small operand (fewer rows or columns) is packed as a whole
  * for a k-block (amx_pack.h). A thread packs a block of the large one that fits its cache, and
- * multiplies it with panels of the small one:
+ * multiplies it with panels of the small one, row by row of c:
  *   c[32 x 32] += a panel x b panel        in four tiles of sums, over the k-block
  * Sums start at zero in every k-block. Threads share the work in three ways:
  *   blocks   of every k-block, each cut into `parts` of the small operand where there are more
@@ -148,7 +148,8 @@ static void slices_pack(const amx_plan *k, const amx_operands *o, int64_t k_bloc
 
 /* -- by blocks */
 
-/* Multiplies a block of `large` by parts of `small`. */
+/* Multiplies a block of `large` by parts of `small`, row by row of c, so that c is written in the
+ * order of memory. */
 static void block_multiply(const amx_plan *k, int64_t block, range parts, int64_t k_block,
                            const char *packed, char *packed_block) {
     const int64_t from = block * k->block, end = lesser(from + k->block, k->large.all.length);
@@ -156,10 +157,15 @@ static void block_multiply(const amx_plan *k, int64_t block, range parts, int64_
                          parts.end * k->small_panels / k->parts};
     operands_pack(&k->large, from, end, k_block * k->k_size, k_block_depth(k, k_block), k->panel,
                   packed_block);
-    for (int64_t w = small.first; w < small.end; w++)
-        for (int64_t at = from / SIDE; at * SIDE < end; at++)
-            panel_pair_multiply(k, at, w, k_block, packed_block + (at - from / SIDE) * k->panel,
+    const range large = {from / SIDE, ceiling(end, SIDE)};
+    const bool is_b = k->small.all.is_b;
+    const range rows = is_b ? large : small, columns = is_b ? small : large;
+    for (int64_t row = rows.first; row < rows.end; row++)
+        for (int64_t column = columns.first; column < columns.end; column++) {
+            const int64_t at = is_b ? row : column, w = is_b ? column : row;
+            panel_pair_multiply(k, at, w, k_block, packed_block + (at - large.first) * k->panel,
                                 packed + w * k->panel);
+        }
 }
 
 /* Packs `small` for a k-block. A thread that is ahead writes the buffer that no thread reads any
