@@ -36,7 +36,8 @@ static void test_report(void **state) {
         "cd report; sed -n 's/.*<img[^>]* src=.\\([^ \"]*svg\\).*/\\1/p' index.html | xargs ls "
         ">/dev/null");
     check_run("cd report; test $(ls *.svg | wc -l) = $(grep -c '<img' index.html)");
-    check_run("cd report; for f in $(ls -A | grep -v '^.table-'); do test $f = index.html || grep -q \"=.$f\\\"\" "
+    check_run("cd report; for f in $(ls -A | grep -v '^.table-'); do test $f = index.html || grep "
+              "-q \"=.$f\\\"\" "
               "index.html || exit 1; done");
     check_run("cd report; grep -q '<h4>nlp.h5: transformer, bn, iwslt14, seed 1' index.html");
     check_run(
