@@ -14,6 +14,7 @@ allowed='
     src/plot/report/plot_report_folder.c     1  O_EXCL: the mark of the temporary folder
     src/plot/plot_curves.c                   1  in the temporary folder
     src/plot/plot_reuse.c                    1  in the temporary folder
+    src/plot/plot_table_cache.c              1  in the temporary folder
     src/plot/plot_gnuplot.c                  4  in the temporary folder; mkstemp beside the figure
 '
 calls='O_CREAT|O_TRUNC|[^a-z_]creat\(|mkstemp\(|fopen\([^;]*"[wa]'
