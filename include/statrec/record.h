@@ -316,7 +316,8 @@ struct sr_recovery; /* statrec/runfile.h */
  * step of r. Sites and embeddings of both must agree. embeddings_up_to limits the rows of
  * embeddings. The run keeps the file's `created`. result may be NULL. Running statistics resume
  * from the ones stored at result->running_step, the last at or before up_to_step; -1: none, they
- * are initialized. */
+ * are initialized. SR_IO: a resumed file was read with damage first and without it again, so that
+ * the disk may fail; it stays as it is. */
 sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                        int64_t embeddings_up_to, struct sr_recovery *result);
 

@@ -408,11 +408,31 @@ sr_status recorder_take_created(sr_recorder *r, const char *created) {
     return SR_OK;
 }
 
+static void note_fault(void *context, const sr_failure *fault) {
+    if (fault->status != SR_STATE) *(sr_failure *)context = *fault; /* not: interrupted */
+}
+
+/* The new file is about to replace the old one. What a second reading does not find was no damage:
+ * the disk failed for a moment, and another attempt may read what is not in the new file. */
+static sr_status confirm_damage(const copier *c) {
+    const sr_recovery *n = &c->count;
+    sr_failure found = {0}, *why = &c->r->failure;
+    if (!c->f->damages && !c->losses->count && !n->lost_steps && !n->lost_vectors && !n->lost_evals)
+        return SR_OK;
+    sr_run_check_all(c->f->path, note_fault, &found, NULL);
+    if (found.status == SR_FORMAT) return SR_OK;
+    if (found.status != SR_OK) return sr_fail(why, found.status, "%s", found.text);
+    sr_fail(why, SR_IO, "%s: read with damage first, and without it again", c->f->path);
+    sr_hint(why, "the disk may fail; nothing is changed");
+    return why->status;
+}
+
 static sr_status copy_and_count(copier *c, sr_recovery *result) {
     c->count = SR_INIT(sr_recovery, .running_step = -1);
     /* the new file contains the same run */
     if (!c->plan) recorder_take_created(c->r, c->f->info.created);
-    if (recorder_check(c->r) == SR_OK && copy_all(c) == SR_OK && c->r->resuming)
+    if (recorder_check(c->r) == SR_OK && copy_all(c) == SR_OK && c->r->resuming &&
+        confirm_damage(c) == SR_OK)
         part_file_take_over(c->r, &c->r->failure);
     note_damage(c);
     if (result) abi_struct_give(result, &c->count, sizeof c->count, "sr_recovery", &c->r->failure);
