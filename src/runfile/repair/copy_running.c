@@ -78,17 +78,21 @@ static sr_status copy_row(sr_recorder *r, const sr_runfile *f, const copy_choice
 /* Reads the steps of the rows; returns their number. Opens every column, to note damage. */
 static int64_t read_steps(const sr_runfile *f, int64_t step[SR_RUNNING_KEPT],
                           unreadable_data *losses) {
-    h5_id set;
-    h5_shape shape = {0};
+    const run_column *c = &run_running_step;
     const h5_rows none = {.columns = 1, .stride = 1};
-    if (!reader_has_column(f, &run_running_step)) return 0;
+    if (!reader_has_column(f, c)) return 0;
     for (int i = 0; i < RUN_RUNNING; i++) read_rows(f, &run_running[i], &none, NULL, losses);
-    if (!read_rows(f, &run_running_step, &none, NULL, losses)) return 0;
-    if (reader_open_column(f, &run_running_step, &set, &shape, NULL) != SR_OK) return 0;
+    h5_id set;
+    h5_shape shape;
+    sr_failure why = {0};
+    if (reader_open_column(f, c, &set, &shape, &why) != SR_OK) {
+        copy_missed(losses, c->group, c->name, -1, &why);
+        return 0;
+    }
     h5_close_dataset(set);
     const int64_t count = shape.dims[0] < SR_RUNNING_KEPT ? shape.dims[0] : SR_RUNNING_KEPT;
     const h5_rows rows = {.first = 0, .count = count, .columns = 1, .stride = 1};
-    return read_rows(f, &run_running_step, &rows, step, losses) ? count : 0;
+    return read_rows(f, c, &rows, step, losses) ? count : 0;
 }
 
 /* The row with the next step after `after`; -1: none. Rows are in no order. */
