@@ -440,10 +440,12 @@ check-watched: all ## record 20 healthy PyTorch trainings and count what diagnos
 	  $(or $(PYTHON),python3) sample_runs/watched/train.py $(BUILD)/watched $$what || exit 1; done
 .PHONY: check-watched
 
-coverage: ## run the tests in a build of its own and print the share of lines and branches that ran, by folder
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests
-	$(Q)find build/coverage -name '*.gcda' -delete
-	$(Q)status=0; $(MAKE) --no-print-directory $(PARALLEL) MODE=coverage unit || status=1; \
+# Goes on where it was stopped, while the objects of src/ are the same: what passed is in build/coverage/passed.
+coverage: ## run the tests in a build of its own and print the share of lines and branches that ran, by folder (resumable)
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests fuzz-targets
+	$(Q)sh tests/coverage.sh build/coverage --begin
+	$(Q)export RUN_WITH='sh tests/once.sh build/coverage/passed'; status=0; \
+	$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage unit || status=1; \
 	$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage replay || status=1; \
 	JOBS=$(JOBS) sh tests/run_cli.sh build/coverage || status=1; \
 	sh tests/coverage.sh build/coverage && exit $$status

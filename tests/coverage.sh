@@ -1,8 +1,10 @@
 #!/bin/sh
 # usage: coverage.sh BUILDDIR [FOLDER...]
+#        coverage.sh BUILDDIR --begin
 # Prints how many lines and branches of each folder the tests have run, from what a build with --coverage left in
 # BUILDDIR/obj (`make coverage`), and fails if a folder has fewer branches than its goal. With FOLDERs (of src/, as
-# src/journal) it prints their missed branches by line instead.
+# src/journal) it prints their missed branches by line instead. With --begin it forgets what ran and what passed (once.sh),
+# unless that is of the same objects.
 #
 # A file that no test runs counts with all its lines and branches. A branch is a way out of a condition; it has run if it
 # was taken at least once. A branch that no test can take is excused by a comment that says why, on its line or alone on
@@ -14,13 +16,22 @@ READERS='src/hdf5 src/runfile src/journal src/train/checkpoint src/base/npz src/
 GOAL_READERS=98 GOAL=90
 
 if [ $# -lt 1 ] || [ ! -d "$1/obj" ]; then
-    echo "usage: coverage.sh BUILDDIR [FOLDER...], of MODE=coverage" >&2
+    echo "usage: coverage.sh BUILDDIR [FOLDER...|--begin], of MODE=coverage" >&2
     exit 2
 fi
 build=$1
 shift
 notes=$(find "$build/obj/src" "$build/obj/analyses" -name '*.gcno' 2>/dev/null | LC_ALL=C sort)
 [ -n "$notes" ] || { echo "coverage: no .gcno in $build/obj; run make coverage" >&2; exit 1; }
+
+if [ "${1-}" = --begin ]; then
+    # shellcheck disable=SC2086 # a list of names
+    objects=$(cat $notes | cksum)
+    [ "$objects" = "$(cat "$build/passed/objects" 2>/dev/null)" ] && exit
+    find "$build" -name '*.gcda' -exec rm -f {} + && rm -rf "$build/passed" && mkdir "$build/passed" &&
+        echo "$objects" >"$build/passed/objects"
+    exit
+fi
 
 # count_branches FILE: reads gcov's listing of FILE and of the headers that it includes. Prints "missed FILE:LINE ...",
 # "stale FILE:LINE ...", and "file FILE LINES RUN BRANCHES TAKEN EXCUSED".

@@ -1,8 +1,8 @@
 #!/bin/sh
-# usage: run_cli.sh BUILDDIR [NAME...]
+# usage: [RUN_WITH=COMMAND] run_cli.sh BUILDDIR [NAME...]
 #        run_cli.sh --list [NAME...]
 # Runs the cases tests/cli/NAME/ against the programs in BUILDDIR/bin, or prints their names. NAME may be a glob:
-# 'train_*'. JOBS cases run at once (default: one for each core), slow ones first.
+# 'train_*'. JOBS cases run at once (default: one for each core), slow ones first, as words behind COMMAND.
 # Of a case:
 #   cmd      sh script, run in a fresh directory with the programs on PATH and BIN, TOP (checkout) and
 #            SHARED (shared data) set; exit 77 after printing "skip: reason" skips the case
@@ -61,7 +61,7 @@ slow_first() {
 # shellcheck disable=SC2046 # names without blanks
 set -- $(select_cases "$@" | slow_first)
 cd "$TOP" || exit 1
-run_pool "$work" "sh tests/cli_case.sh" "$@" | {
+run_pool "$work" "${RUN_WITH:-} sh tests/cli_case.sh" "$@" | {
     passed=0 failed=0 skipped=0
     while read -r i; do
         shift

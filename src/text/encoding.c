@@ -56,7 +56,7 @@ sr_status text_read_as(const char *path, text_encoding encoding, file_bytes *f, 
     for (size_t i = 0; status == SR_OK && i < f->size && !*recoded; i++)
         *recoded = f->byte[i] >= HIGH;
     if (*recoded) {
-        uint8_t *byte = f->size < SIZE_MAX / 4 ? malloc(3 * f->size + 1) : NULL;
+        uint8_t *byte = malloc(3 * f->size + 1);
         size_t size = 0;
         for (size_t i = 0; byte && i < f->size; i++) size += put_character(f->byte[i], byte + size);
         if (byte) {

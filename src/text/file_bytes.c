@@ -85,7 +85,7 @@ sr_status file_open(const char *path, int *fd, sr_failure *why) {
 
 /* Grows the buffer to `capacity` bytes and the final zero. */
 static sr_status reserve(file_bytes *f, size_t capacity, sr_failure *why) {
-    uint8_t *larger = capacity < SIZE_MAX ? realloc(f->byte, capacity + 1) : NULL;
+    uint8_t *larger = realloc(f->byte, capacity + 1);
     if (!larger)
         return sr_fail(why, SR_MEMORY, "%s: out of memory for %zu bytes", f->path, capacity);
     f->byte = larger;
@@ -102,6 +102,7 @@ static sr_status read_all(int fd, size_t expected, file_bytes *f, sr_failure *wh
             return sr_fail(why, SR_IO, "%s: byte %zu: %s", f->path, f->size, strerror(errno));
         if (got == 0) break;
         f->size += (size_t)got;
+        /* unreached: a pipe that gives a gibibyte */
         if (f->size == capacity && f->size > expected && f->size >= PIPE_MOST)
             return sr_fail(why, SR_FORMAT, "%s: byte %zu: no end of it", f->path, f->size);
         if (f->size == capacity) status = reserve(f, capacity *= 2, why);
@@ -123,7 +124,8 @@ static sr_status read_raw(const char *path, file_bytes *f, sr_failure *why) {
     return status;
 }
 
-/* Reports the fault at compressed byte `at` after inflate returned `code`. */
+/* Reports the fault at compressed byte `at` after inflate returned `code`. text: zlib's, which each
+ * fault of the data has. */
 static sr_status inflate_failure(const file_bytes *raw, size_t at, int code, const char *text,
                                  sr_failure *why) {
     if (code == Z_MEM_ERROR)
@@ -131,8 +133,7 @@ static sr_status inflate_failure(const file_bytes *raw, size_t at, int code, con
     if (code != Z_DATA_ERROR)
         return sr_fail(why, SR_FORMAT, "%s: byte %zu: truncated gzip data", raw->path, raw->size);
     if (at <= 2) return sr_fail(why, SR_FORMAT, "%s: byte 0: not a gzip file", raw->path);
-    return sr_fail(why, SR_FORMAT, "%s: byte %zu: corrupt gzip data: %s", raw->path, at,
-                   text ? text : "unknown");
+    return sr_fail(why, SR_FORMAT, "%s: byte %zu: corrupt gzip data: %s", raw->path, at, text);
 }
 
 /* Doubles up to the limit, then adds one byte to detect more data. */
@@ -160,10 +161,11 @@ static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, 
         at += in - z->avail_in;
         f->size += out - z->avail_out;
         if (code == Z_STREAM_END && at == raw->size) break;
-        if (code == Z_STREAM_END && (raw->byte[at] != 0x1f || inflateReset(z) != Z_OK))
+        if (code == Z_STREAM_END && raw->byte[at] != 0x1f)
             return sr_fail(why, SR_FORMAT, "%s: byte %zu: something else follows the gzip data",
                            raw->path, at);
-        bool starved = at == raw->size && z->avail_out > 0 && code != Z_STREAM_END;
+        if (code == Z_STREAM_END) inflateReset(z);
+        bool starved = at == raw->size && z->avail_out > 0;
         if (starved || (code != Z_OK && code != Z_BUF_ERROR && code != Z_STREAM_END))
             return inflate_failure(raw, at, code, z->msg, why);
         if (f->size > file_most_inflated(raw->size)) {

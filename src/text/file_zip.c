@@ -50,7 +50,7 @@ static zip_int64_t find_member(const file_zip *z, sr_failure *why) {
     zip_int64_t found = -1, members = 0;
     for (zip_int64_t i = 0; i < zip_get_num_entries(z->zip, 0); i++) {
         const char *name = zip_get_name(z->zip, (zip_uint64_t)i, 0);
-        if (!name || !counts(name)) continue;
+        if (!name || !counts(name)) continue; /* unreached: an entry without a name */
         const size_t used = strlen(names);
         if (++members <= 3)
             snprintf(names + used, sizeof names - used, "%s%.40s", used ? ", " : "", name);
@@ -89,8 +89,6 @@ static sr_status open_member(file_zip *z, sr_failure *why) {
 
 file_zip *file_zip_open(const char *path, sr_failure *why) {
     file_zip *z = calloc(1, sizeof *z);
-    sr_failure own = {0};
-    if (!why) why = &own;
     if (!z) {
         sr_fail(why, SR_MEMORY, "%.200s: out of memory", path);
         return NULL;

@@ -1,5 +1,6 @@
 #include "data_files.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,18 @@ const char *write_bytes(const char *dir, const char *name, const void *bytes, si
 
 const char *write_text(const char *dir, const char *name, const char *text) {
     return write_bytes(dir, name, text, strlen(text));
+}
+
+void write_in(const char *dir, const char *folder, const char *name, const char *text) {
+    char path[512];
+    snprintf(path, sizeof path, "%s", dir);
+    for (const char *at = folder; *at;) {
+        const size_t length = strcspn(at, "/"), used = strlen(path);
+        snprintf(path + used, sizeof path - used, "/%.*s", (int)length, at);
+        assert_true(mkdir(path, 0777) == 0 || errno == EEXIST);
+        at += length + (at[length] == '/');
+    }
+    write_text(path, name, text);
 }
 
 unsigned char *read_raw(const char *path, size_t *size) {

@@ -12,6 +12,8 @@ const char *write_bytes(const char *dir, const char *name, const void *bytes, si
 /* The bytes as they are, whatever the name. */
 const char *write_raw(const char *dir, const char *name, const void *bytes, size_t size);
 const char *write_text(const char *dir, const char *name, const char *text);
+/* DIR/FOLDER/NAME; makes the folders. */
+void write_in(const char *dir, const char *folder, const char *name, const char *text);
 /* malloc'd bytes of a file. */
 unsigned char *read_raw(const char *path, size_t *size);
 

@@ -224,6 +224,21 @@ static void classified_sentences_survive(void **state) {
     check_allocations(&o);
 }
 
+/* Folders of classes, and trees of sentiment. */
+static void layouts_of_labels_survive(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_in(dir, "train/neg", "a.txt", "a b\n"), write_in(dir, "train/neg", "b.txt", "c\n");
+    write_in(dir, "train/pos", "a.txt", "d\r\ne\n"), write_in(dir, "train/unsup", "c", "f\n");
+    write_text(dir, "valid", "pos a\n");
+    data_options o = default_options("labelled", dir);
+    strcpy(o.trainpref, "train.txt");
+    check_allocations(&o);
+    write_text(dir, "trees", "(3 (2 a) (3 b))\n(1 (2 c) (1 d))\n");
+    strcpy(o.trainpref, "trees"), strcpy(o.validpref, "trees");
+    check_allocations(&o);
+}
+
 static void tagged_words_survive(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -255,14 +270,62 @@ static void counts_survive(void **state) {
     data_close(d);
 }
 
+/* What is found, and what is not looked at: each has its reason, or is counted. */
+static void describe_found(const data_found *found, char text[4096], bool *told) {
+    const folder_files *f = &found->files;
+    *text = 0, *told = f->others || f->links;
+    for (int i = 0; i < f->count; i++) *told = *told || *f->file[i].why.text;
+    for (int i = 0; i < found->findings; i++) {
+        const data_finding *set = &found->finding[i];
+        snprintf(text + strlen(text), 4096 - strlen(text), "%s", set->data);
+        for (int k = 0; k < set->options; k++)
+            snprintf(text + strlen(text), 4096 - strlen(text), " %s", set->option[k].value);
+    }
+}
+
+/* A call of the system fails: what is found is the same, or it is told. */
+static void finding_tells(const char *dir) {
+    static data_found found;
+    char whole[4096], text[4096];
+    bool reached = true, told;
+    sr_failure why = {0};
+    check_ok(data_find(dir, &found, &why), &why);
+    describe_found(&found, whole, &told);
+    assert_false(told);
+    data_found_free(&found);
+    long k = 1;
+    for (; reached; k++) {
+        why = (sr_failure){0};
+        const int descriptors = check_descriptors();
+        failing_begin(FAILING_SYSTEM, k);
+        const sr_status status = data_find(dir, &found, &why);
+        reached = failing_end();
+        if (status != SR_OK) check_failure(&why, SR_IO, strerror(EIO));
+        if (status == SR_OK) describe_found(&found, text, &told);
+        if (status == SR_OK && !told && strcmp(text, whole) != 0)
+            fail_msg("call %ld at 0x%zx: '%s', not '%s'", k, failing_offset, text, whole);
+        data_found_free(&found);
+        assert_int_equal(check_descriptors(), descriptors);
+    }
+    print_message("finding: %ld calls\n", k - 2);
+    assert_true(k > 20);
+}
+
 /* Without memory a file is not looked at, or the folder not read: nothing leaks. */
 static void finding_survives(void **state) {
     (void)state;
     if (!failing_malloc_there()) skip();
     static data_found found;
     const char *dir = make_folder();
-    write_text(dir, "train.gz", "0 a b\n1 b c\n");
+    write_text(dir, "train.txt.gz", "0 a b\n1 b c\n");
     write_text(dir, "valid", "1 a\n");
+    write_in(dir, "train", "neg", "not a folder"), write_in(dir, "train/pos", "a", "text\n");
+    write_in(dir, "train/bad", "b", "text\n");
+    write_text(dir, "test.de", "a\n"), write_text(dir, "test.en", "b\n");
+    char link[FILE_PATH], target[FILE_PATH];
+    snprintf(link, sizeof link, "%s/linked", dir), snprintf(target, sizeof target, "%s/valid", dir);
+    assert_int_equal(symlink(target, link), 0);
+    finding_tells(dir);
     long n = 0;
     do {
         sr_failure why = {0};
@@ -295,6 +358,7 @@ int main(void) {
         cmocka_unit_test(running_bytes_survive),
         cmocka_unit_test(trees_survive),
         cmocka_unit_test(classified_sentences_survive),
+        cmocka_unit_test(layouts_of_labels_survive),
         cmocka_unit_test(tagged_words_survive),
         cmocka_unit_test(counts_survive),
         cmocka_unit_test(finding_survives),

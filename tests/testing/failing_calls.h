@@ -253,6 +253,15 @@ struct dirent *readdir(DIR *directory) {
                                                                     : original.call(directory);
 }
 
+int scandir(const char *path, struct dirent ***names, int (*filter)(const struct dirent *),
+            int (*order)(const struct dirent **, const struct dirent **)) {
+    FAILING_REAL(int, scandir,
+                 (const char *, struct dirent ***, int (*)(const struct dirent *),
+                  int (*)(const struct dirent **, const struct dirent **)));
+    if (failing_now(FAILING_SYSTEM, __builtin_return_address(0))) return -1;
+    return original.call(path, names, filter, order);
+}
+
 int open(const char *path, int flags, ...) {
     FAILING_REAL(int, open, (const char *, int, ...));
     va_list arguments;

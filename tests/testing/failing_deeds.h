@@ -1,6 +1,7 @@
 /* failing_deeds.h -- deeds, each done while one call of the program's own text fails, call after
- * call (failing_calls.h): what fails says why, in one line with the name of a file; nothing stays
- * open or allocated; what succeeds is looked at by the deed. */
+ * call (failing_calls.h): what fails says why, in one line with the name of a file, and of memory
+ * where an allocation failed; nothing stays open or allocated; what succeeds is looked at by the
+ * deed. */
 #ifndef TESTS_FAILING_DEEDS_H
 #define TESTS_FAILING_DEEDS_H
 
@@ -9,7 +10,11 @@
 
 #include "testing/check.h"
 #include "testing/child_complaint.h"
+#ifdef DEEDS_WITHOUT_HDF5 /* of modules that do not have it */
+#include "testing/failing_calls.h"
+#else
 #include "testing/failing_hdf5.h"
+#endif
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
@@ -22,7 +27,7 @@ typedef struct deed {
     sr_status (*run)(sr_failure *why);
     void (*look)(const char *after, sr_status status); /* NULL: nothing to look at */
     void (*prepare)(void);                             /* before each; may be NULL */
-    const char *file; /* in the name of each file that a failure may name */
+    const char *file; /* in the name of each file that a failure may name; "": any, or none */
     bool writes;      /* after a failed write HDF5 is not called again, so its file stays open */
 } deed;
 
@@ -30,6 +35,15 @@ static bool deed_is_child;
 
 static const char *const failing_kind_names[] = {"allocation", "call of the system",
                                                  "call of HDF5"};
+
+/* How many objects HDF5 has open. */
+static ssize_t deed_objects(void) {
+#ifdef DEEDS_WITHOUT_HDF5
+    return 0;
+#else
+    return H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL);
+#endif
+}
 
 /* Names the files that are open beyond those of before. */
 static void deed_complain_of_open(const char *after, int more) {
@@ -50,7 +64,7 @@ static void deed_fail_one(const deed *d, failing_kind kind, long k) {
     sr_failure why = {0};
     if (d->prepare) d->prepare();
     const int descriptors = check_descriptors();
-    const ssize_t objects = H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL);
+    const ssize_t objects = deed_objects();
     failing_begin(kind, k);
     const sr_status status = d->run(&why);
     const bool reached = failing_end();
@@ -58,12 +72,13 @@ static void deed_fail_one(const deed *d, failing_kind kind, long k) {
     snprintf(after, sizeof after, "%s, %s %ld at 0x%zx of the text: %s: %.90s", d->name,
              failing_kind_names[kind], k, failing_offset, sr_status_name(status), why.text);
     if (status != SR_OK) complain_unless_told(after, d->file, &why);
+    if (status != SR_OK && kind == FAILING_ALLOCATIONS && !strstr(why.text, "memory"))
+        complain(after, "names no memory");
     if (!reached && status != SR_OK) complain(after, "not reached: %s", why.text);
     const bool closed = status == SR_OK || !d->writes;
     if (closed && check_descriptors() != descriptors)
         deed_complain_of_open(after, check_descriptors() - descriptors);
-    if (closed && H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) != objects)
-        complain(after, "HDF5 has objects open");
+    if (closed && deed_objects() != objects) complain(after, "HDF5 has objects open");
     deed_check_leaks(after, left, closed);
     if (d->look) d->look(after, status);
 }

@@ -22,17 +22,20 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *p);
 
-static bool watching;
-static long made, failing = -1, live;
+/* volatile: a compiler that has malloc built in takes it that no call of it changes them. */
+static volatile bool watching;
+static volatile long made, failing = -1, live;
 
 static bool refuses(void) {
-    const bool refused = watching && made++ == failing;
+    if (!watching) return false;
+    const bool refused = made == failing;
+    made = made + 1;
     if (refused) errno = ENOMEM;
     return refused;
 }
 
 static void *counted(void *p) {
-    if (watching && p) live++;
+    if (watching && p) live = live + 1;
     return p;
 }
 
@@ -54,13 +57,13 @@ void *realloc(void *p, size_t size) {
 }
 
 void free(void *p) {
-    if (watching && p) live--;
+    if (watching && p) live = live - 1;
     __libc_free(p);
 }
 
 /* From now on allocation n (from 0) fails, -1: none. */
 static void failing_malloc_begin(long n) {
-    failing = n, made = live = 0, watching = true;
+    failing = n, made = 0, live = 0, watching = true;
 }
 
 /* Stops; what was allocated since and is not freed. */

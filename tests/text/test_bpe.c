@@ -273,12 +273,37 @@ static void names_malformed_lines(void **state) {
     file_bytes file = text_file("ab@@ 3\nb\n");
     assert_null(bpe_vocabulary_parse(&file, 0, &why));
     check_failure(&why, SR_FORMAT, "FILE:2: 'b' is not 'piece count'");
+    file = text_file("ab@@ 3\nb x\n");
+    assert_null(bpe_vocabulary_parse(&file, 0, &why));
+    check_failure(&why, SR_FORMAT, "FILE:2: ");
     assert_null(bpe_codes_read("/nowhere/codes", -1, &why));
     assert_null(bpe_vocabulary_read("/nowhere/codes", 0, &why));
 }
 
+/* A full disk is told, at the first write that fails. */
+static void tells_a_full_disk(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    file_bytes file = text_file("#version: 0.2\na b\nb c\n");
+    bpe_codes *codes = bpe_codes_parse(&file, -1, &why);
+    bpe_counts *counts = counts_of("a b\n");
+    for (int i = 0; i < 2; i++) {
+        FILE *out = fopen("/dev/full", "w");
+        assert_non_null(out);
+        setvbuf(out, NULL, _IONBF, 0);
+        why = (sr_failure){0};
+        const sr_status status =
+            i ? bpe_counts_write(counts, out, &why) : bpe_codes_write(codes, out, &why);
+        assert_int_equal(status, SR_IO);
+        check_failure(&why, SR_IO, "write failed: No space left");
+        fclose(out);
+    }
+    bpe_codes_free(codes), bpe_counts_free(counts);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_a_full_disk),
         cmocka_unit_test(ties_go_to_the_greater_pair),
         cmocka_unit_test(merges_do_not_overlap),
         cmocka_unit_test(stops_at_the_least_frequency),

@@ -58,6 +58,11 @@ static void refuses(void **state) {
         {"a{2}+", "byte 4: a repetition of a repetition"},
         {"a{,2}", "byte 1: a repetition without its least number"},
         {"[^[:alpha:]]", "byte 2: a class of characters"},
+        {"[a[.b.]]", "byte 2: a class of characters"},
+        {"[a[=b=]]", "byte 2: a class of characters"},
+        {"(?=a)", "byte 0: only groups of the form (?:...)"},
+        {"a\\Qb", "byte 1: this escape is not supported"},
+        {"(?:a)\\1", "byte 5: this escape is not supported"},
         {"[a\\b]", "byte 2: this escape is not supported"},
     };
     file_bytes file = text_file(codes);
@@ -93,6 +98,11 @@ static void hard_expressions_end(void **state) {
     assert_non_null(b);
     assert_int_equal(bpe_apply(b, line, strlen(line), &out, &why), SR_FORMAT);
     check_failure(&why, SR_FORMAT, "glossary '(?:a|a.)+y' takes more than 1000000 steps on 'aaaa");
+    assert_null(strstr(why.text, "..."));
+    const char longer[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabby\n";
+    why = (sr_failure){0};
+    assert_int_equal(bpe_apply(b, longer, strlen(longer), &out, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "aaaa...'");
     buffer_free(&out);
     bpe_free(b);
     bpe_codes_free(c);

@@ -148,14 +148,14 @@ static folder_file *folder_of(const folder_files *f, file_role role) {
     return NULL;
 }
 
-/* Has at least two folders. */
-static bool has_classes(const folder_files *f, const folder_file *train) {
+/* Has at least two folders. Without reading it none, and its `why` tells. */
+static bool has_classes(const folder_files *f, folder_file *train) {
     folder_files classes;
     char path[FILE_PATH + FOLDER_NAME];
     int folders = 0;
     if (!train) return false;
     snprintf(path, sizeof path, "%s/%s", f->path, train->name);
-    if (folder_files_read(path, NULL, &classes, NULL) == SR_OK)
+    if (folder_files_read(path, NULL, &classes, &train->why) == SR_OK)
         for (int i = 0; i < classes.count; i++) folders += classes.file[i].folder;
     folder_files_free(&classes);
     return folders >= 2;

@@ -65,10 +65,8 @@ static bool is_shown(const char *name) {
     return true;
 }
 
-/* A link to something that is not below the folder. */
+/* A link leads to something that is not below the folder. */
 static bool leads_out(const char *folder, const char *path) {
-    struct stat s;
-    if (lstat(path, &s) != 0 || !S_ISLNK(s.st_mode)) return false;
     char *inside = realpath(folder, NULL), *target = realpath(path, NULL);
     const size_t length = inside ? strlen(inside) : 0;
     const bool below = inside && target && strncmp(inside, target, length) == 0 &&
@@ -77,31 +75,59 @@ static bool leads_out(const char *folder, const char *path) {
     return !below;
 }
 
-static void add_file(folder_files *f, const char *entry) {
-    char path[FILE_PATH];
+_Static_assert(NAME_MAX < FOLDER_NAME, "a name is cut");
+
+/* A file that went away is one of the others. */
+static sr_status fail_at(folder_files *f, const char *path, sr_failure *why) {
+    f->others++;
+    if (errno == ENOENT) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+}
+
+static sr_status add_file(folder_files *f, const char *entry, sr_failure *why) {
+    char path[FILE_PATH + FOLDER_NAME];
     struct stat s;
     folder_file own = {0};
     const size_t length = strlen(entry);
     const bool packed = length > 3 && strcmp(entry + length - 3, ".gz") == 0;
-    const int n = snprintf(path, sizeof path, "%s/%s", f->path, entry);
-    if (n < 0 || n >= (int)sizeof path || length >= FOLDER_NAME || !is_shown(entry)) {
+    snprintf(path, sizeof path, "%s/%s", f->path, entry);
+    if (!is_shown(entry)) {
         f->others++;
-        return;
+        return SR_OK;
     }
-    if (leads_out(f->path, path)) {
+    if (lstat(path, &s) != 0) return fail_at(f, path, why);
+    if (S_ISLNK(s.st_mode) && leads_out(f->path, path)) {
         f->links++;
-        return;
+        return SR_OK;
     }
-    if (stat(path, &s) != 0 || (!S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))) {
+    if (stat(path, &s) != 0) return fail_at(f, path, why);
+    if (!S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)) {
         f->others++;
-        return;
+        return SR_OK;
     }
     own.folder = S_ISDIR(s.st_mode);
     snprintf(own.name, sizeof own.name, "%.*s", (int)(length - (packed && !own.folder ? 3 : 0)),
              entry);
-    if (folder_files_find(f, own.name)) return; /* plain and .gz */
+    if (folder_files_find(f, own.name)) return SR_OK; /* plain and .gz */
     own.role = folder_role(own.name, own.rest);
     f->file[f->count++] = own;
+    return SR_OK;
+}
+
+static sr_status add_files(folder_files *f, sr_failure *why) {
+    DIR *folder = opendir(f->path);
+    if (!folder) return sr_fail(why, SR_IO, "%s: %s", f->path, strerror(errno));
+    sr_status status = SR_OK;
+    const struct dirent *e;
+    while (errno = 0, status == SR_OK && !f->more && (e = readdir(folder))) {
+        if (*e->d_name == '.') continue;
+        f->more = f->count == FOLDER_FILES_MOST;
+        if (!f->more) status = add_file(f, e->d_name, why);
+    }
+    const int reason = errno; /* of readdir */
+    closedir(folder);
+    if (!reason) return status;
+    return sr_fail(why, SR_IO, "%s: %s", f->path, strerror(reason));
 }
 
 static int by_name(const void *a, const void *b) {
@@ -113,20 +139,13 @@ sr_status folder_files_read(const char *path, const char *only, folder_files *f,
     snprintf(f->path, sizeof f->path, "%s", path);
     if (!f->file) return sr_fail(why, SR_MEMORY, "%s: out of memory for its files", path);
     if (only) {
-        add_file(f, only);
-        if (f->count == 1) return SR_OK;
+        const sr_status status = add_file(f, only, why);
+        if (status != SR_OK || f->count == 1) return status;
         return sr_fail(why, SR_IO, "%s/%s: not a regular file, or a link out of its folder", path,
                        only);
     }
-    DIR *folder = opendir(path);
-    if (!folder) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
-    const struct dirent *e;
-    while (!f->more && (e = readdir(folder))) {
-        if (*e->d_name == '.') continue;
-        f->more = f->count == FOLDER_FILES_MOST;
-        if (!f->more) add_file(f, e->d_name);
-    }
-    closedir(folder);
+    const sr_status status = add_files(f, why);
+    if (status != SR_OK) return status;
     qsort(f->file, (size_t)f->count, sizeof *f->file, by_name);
     return SR_OK;
 }

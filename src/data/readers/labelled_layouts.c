@@ -2,6 +2,8 @@
 #include "data/readers/labelled_layouts.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +17,17 @@ static sr_status no_memory(const char *path, sr_failure *why) {
 
 /* -- folders */
 
-static bool is_folder(const char *path) {
+/* Bytes of the longest folder: of the data, a split, a class. */
+enum { FOLDER_MOST = 2 * DATA_TEXT + NAME_MAX + 1 };
+_Static_assert(FOLDER_MOST + 1 + NAME_MAX < FILE_PATH, "a path is cut");
+
+/* False for what is not there, or is something else. */
+static sr_status is_folder(const char *path, bool *folder, sr_failure *why) {
     struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+    const bool there = stat(path, &s) == 0;
+    *folder = there && S_ISDIR(s.st_mode);
+    if (there || errno == ENOENT || errno == ENOTDIR) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
 }
 
 static int is_visible(const struct dirent *e) {
@@ -26,6 +36,15 @@ static int is_visible(const struct dirent *e) {
 
 static int by_bytes(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Sorted, without hidden ones. */
+static sr_status list_names(const char *folder, struct dirent ***name, int *names,
+                            sr_failure *why) {
+    *names = scandir(folder, name, is_visible, by_bytes);
+    if (*names >= 0) return SR_OK;
+    if (errno == ENOMEM) return no_memory(folder, why);
+    return sr_fail(why, SR_IO, "%s: %s", folder, strerror(errno));
 }
 
 static void free_names(struct dirent **name, int names) {
@@ -54,15 +73,14 @@ static sr_status add_class(dataset *d, const data_options *o, const char *folder
                            byte_buffer *out, sr_failure *why) {
     struct dirent **name;
     char path[FILE_PATH];
+    int names;
     if (strpbrk(label, " \t"))
         return sr_fail(why, SR_FORMAT, "%s: a class with a blank in its name", folder);
-    const int names = scandir(folder, &name, is_visible, by_bytes);
-    if (names < 0) return no_memory(folder, why);
-    sr_status status = SR_OK;
+    sr_status status = list_names(folder, &name, &names, why);
+    if (status != SR_OK) return status;
     for (int i = 0; status == SR_OK && i < names; i++) {
-        const int length = snprintf(path, sizeof path, "%s/%s", folder, name[i]->d_name);
-        status = length < FILE_PATH ? add_text(o, path, label, out, why)
-                                    : sr_fail(why, SR_USAGE, "%.200s...: a long path", folder);
+        snprintf(path, sizeof path, "%.*s/%s", FOLDER_MOST, folder, name[i]->d_name);
+        status = add_text(o, path, label, out, why);
     }
     free_names(name, names);
     if (status == SR_OK) dataset_note(d, ", %d texts of %s", names, label);
@@ -73,12 +91,14 @@ static sr_status add_classes(dataset *d, const data_options *o, const char *fold
                              byte_buffer *out, sr_failure *why) {
     struct dirent **name;
     char path[FILE_PATH];
-    sr_status status = buffer_put(out, "", 0) ? SR_OK : no_memory(folder, why);
-    const int names = scandir(folder, &name, is_visible, by_bytes);
-    if (names < 0) return no_memory(folder, why);
+    int names;
+    bool class;
+    sr_status status = list_names(folder, &name, &names, why);
+    if (status != SR_OK) return status;
     for (int i = 0; status == SR_OK && i < names; i++) {
-        const int length = snprintf(path, sizeof path, "%s/%s", folder, name[i]->d_name);
-        if (length >= FILE_PATH || !is_folder(path)) continue; /* lists of addresses, features */
+        snprintf(path, sizeof path, "%.*s/%s", FOLDER_MOST, folder, name[i]->d_name);
+        status = is_folder(path, &class, why); /* not lists of addresses, features */
+        if (status != SR_OK || !class) continue;
         if (strcmp(name[i]->d_name, "unsup") == 0)
             dataset_note(d, ", unsup left out");
         else
@@ -96,19 +116,17 @@ sr_status labelled_folders(dataset *d, const data_options *o, const char *name, 
     char path[FILE_PATH];
     const char *dot = strchr(name, '.');
     const int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
-    *found = false;
-    if (file_find(o->dir, name, path, found, NULL) == SR_OK && *found && !is_folder(path)) {
-        *found = false; /* a file comes first */
-        return SR_OK;
-    }
-    if (!*found) snprintf(path, sizeof path, "%s%s%.*s", o->dir, *o->dir ? "/" : "", stem, name);
-    *found = is_folder(path);
-    if (!*found) return SR_OK;
+    bool file;
+    sr_status status = file_find(o->dir, name, path, &file, why);
+    if (status == SR_OK && !file)
+        snprintf(path, sizeof path, "%s%s%.*s", o->dir, *o->dir ? "/" : "", stem, name);
+    if (status == SR_OK) status = is_folder(path, found, why);
+    if (status != SR_OK || !*found) return status; /* a file comes first */
     if (text_encoding_find(o->encoding) < 0)
         return sr_fail(why, SR_USAGE, "encoding '%.40s' is not one of " ENCODING_WORDS,
                        o->encoding);
     dataset_note(d, " %s (folders", path);
-    const sr_status status = add_classes(d, o, path, &out, why);
+    status = add_classes(d, o, path, &out, why);
     dataset_note(d, ")");
     if (status != SR_OK) {
         buffer_free(&out);

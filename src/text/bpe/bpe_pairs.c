@@ -169,8 +169,7 @@ static bool take_back(bpe_pairs *p, int64_t merges) {
         p->pair[i].active = true;
         p->pair[i].count = p->pair[i].set_aside;
     }
-    int32_t best = greatest(p);
-    if (best < 0) return true;
+    const int32_t best = greatest(p); /* there is one, since some were merged */
     p->threshold = (double)p->pair[best].count * (double)merges / ((double)merges + 10000.0);
     set_aside(p);
     return queue_active(p);
