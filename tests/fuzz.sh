@@ -32,7 +32,7 @@ printf '%s\n' "$@" | xargs -P "${JOBS:-1}" -n 1 sh -c '
         runs=$((runs + ${more:-0}))
     done
     edges=$(grep -o "cov: [0-9]*" "$5" | tail -n 1)
-    printf "%-14s %10s inputs, %s" "$4" "$runs" "$edges"
+    printf "%-16s %10s inputs, %s" "$4" "$runs" "$edges"
     [ $status -eq 0 ] && echo && exit
     echo ": FAILED, see $5"
     grep -m 3 "^SUMMARY\|^fuzz:\|Test unit written to" "$5"

@@ -28,6 +28,6 @@ for target; do
         cp "$file" "$corpus/$target/found-$(printf %.8s "$name")"
         files=$((files + 1)) bytes=$((bytes + $(wc -c <"$file")))
     done
-    printf '%-14s %4d files, %6d bytes\n' "$target" $files $bytes
+    printf '%-16s %4d files, %6d bytes\n' "$target" $files $bytes
 done
 exit $status

@@ -13,8 +13,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zip.h>
 
 #include "base/npz/npz.h"
+#include "base/npz/npz_format.h"
 
 /* A path in the temporary directory; valid until the next call. */
 static const char *path_of(const char *name) {
@@ -476,6 +478,38 @@ static void claimed_sizes(void **state) {
     npz_close(r);
 }
 
+/* An archive with a.npy, whose header says six numbers of four bytes. */
+static void write_six(const char *path, size_t size) {
+    static char entry[NPY_HEADER_MAX + 64];
+    const npz_array six = array(NPZ_FLOAT32, NULL, 2, (int64_t[]){2, 3});
+    const size_t header = npy_write_header(entry, &six);
+    zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, NULL);
+    assert_non_null(zip);
+    zip_source_t *source = zip_source_buffer(zip, entry, header + size, 0);
+    assert_true(zip_file_add(zip, "a.npy", source, ZIP_FL_ENC_UTF_8) >= 0);
+    assert_int_equal(zip_close(zip), 0);
+}
+
+/* The shape of an entry is checked against its bytes before anything is read. */
+static void other_sizes_than_the_shape(void **state) {
+    (void)state;
+    const size_t size[] = {24, 0, 20, 23, 25, 28, 48};
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        sr_failure why = {0}, again = {0};
+        npz_array a = {0};
+        char text[80];
+        write_six(path_of("six.npz"), size[i]);
+        npz_reader *r = npz_open(path_of("six.npz"), &why);
+        assert_non_null(r);
+        assert_int_equal(npz_shape(r, "a", &a, &why), i ? SR_FORMAT : SR_OK);
+        assert_int_equal(npz_read(r, "a", &a, &again), i ? SR_FORMAT : SR_OK);
+        snprintf(text, sizeof text, "%zu bytes of numbers, its shape wants 24", size[i]);
+        if (i) check_failure(&why, SR_FORMAT, text), check_failure(&again, SR_FORMAT, text);
+        if (!i) free(a.data);
+        npz_close(r);
+    }
+}
+
 static void no_file(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -493,7 +527,7 @@ int main(void) {
         cmocka_unit_test(names),        cmocka_unit_test(full_disks),
         cmocka_unit_test(synchronised), cmocka_unit_test(damaged),
         cmocka_unit_test(no_archive),   cmocka_unit_test(claimed_sizes),
-        cmocka_unit_test(no_file),
+        cmocka_unit_test(no_file),      cmocka_unit_test(other_sizes_than_the_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

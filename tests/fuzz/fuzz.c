@@ -1,20 +1,27 @@
 /* fuzz.c -- see fuzz.h. */
+#define _XOPEN_SOURCE 700 /* nftw */
 #include "fuzz.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* -- files */
 
 static char folder[64];
 
+static int remove_one(const char *path, const struct stat *s, int flag, struct FTW *at) {
+    (void)s, (void)flag, (void)at;
+    return remove(path);
+}
+
 static void remove_folder(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    if (system(command) != 0) fprintf(stderr, "fuzz: %s is left\n", folder);
+    if (nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
+        fprintf(stderr, "fuzz: %s is left\n", folder);
 }
 
 const char *fuzz_folder(void) {
@@ -37,12 +44,49 @@ const char *fuzz_path(const char *name) {
     return at;
 }
 
-const char *fuzz_store(const char *name, const void *bytes, size_t size) {
-    const char *path = fuzz_path(name);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+static void write_closed(int fd, const void *bytes, size_t size) {
     fuzz_expect(fd >= 0 && write(fd, bytes, size) == (ssize_t)size && close(fd) == 0,
                 "a file could not be written");
+}
+
+const char *fuzz_store(const char *name, const void *bytes, size_t size) {
+    const char *path = fuzz_path(name);
+    write_closed(open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), bytes, size);
     return path;
+}
+
+const char *fuzz_empty_folder(const char *name) {
+    const char *path = fuzz_path(name);
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS); /* before the first input it is missing */
+    fuzz_expect(mkdir(path, 0700) == 0, "a folder could not be made");
+    return path;
+}
+
+/* The name of at most so many folders and a file, all below: no part is "", "." or "..". A "/" may end it. */
+static bool stays_below(const char *name, int folders) {
+    for (; *name; folders--) {
+        const size_t length = strcspn(name, "/");
+        if (length == 0 || folders < 0 || strspn(name, ".") == length) return false;
+        name += length + (name[length] == '/');
+    }
+    return true;
+}
+
+void fuzz_store_named(const char *below, fuzz_part part, int folders) {
+    const uint8_t *end = memchr(part.byte, '\n', part.size);
+    char name[64], path[256];
+    const size_t length = end ? (size_t)(end - part.byte) : 0;
+    if (length == 0 || length >= sizeof name) return;
+    memcpy(name, part.byte, length);
+    name[length] = 0;
+    if (strlen(name) != length || !stays_below(name, folders)) return;
+    snprintf(path, sizeof path, "%s/%s", fuzz_path(below), name);
+    for (char *slash = path + strlen(path) - length; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = 0;
+        mkdir(path, 0700); /* it may be there, also as a file */
+    }
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd >= 0) write_closed(fd, end + 1, part.size - length - 1);
 }
 
 /* -- parts of an input */

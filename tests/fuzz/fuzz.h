@@ -30,6 +30,11 @@ typedef struct fuzz_part {
     size_t size;
 } fuzz_part;
 int fuzz_split(const uint8_t *data, size_t size, fuzz_part part[FUZZ_PARTS]);
+/* Empties fuzz_folder()/NAME, or makes it; its path. */
+const char *fuzz_empty_folder(const char *name);
+/* Stores a part, a line with a name and the bytes, as a file of that name in fuzz_folder()/BELOW, in at most so many
+ * folders of it. A name that ends with "/" makes folders. Passes over a name that does not stay below, or is in use. */
+void fuzz_store_named(const char *below, fuzz_part part, int folders);
 /* A part with a zero byte behind it, to be freed; what stands behind a zero byte of its own is
    cut. */
 char *fuzz_text(fuzz_part part);

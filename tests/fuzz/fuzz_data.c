@@ -9,6 +9,7 @@
 #include "text/tags.h"
 
 enum { BATCHES = 3 }; /* of a split, and the last one */
+enum { FOLDERS = 2 }; /* a split and a class */
 
 static data_options options_of(const fuzz_reader *r) {
     data_options o = {.batch_size = 4, .eval_batch_size = 3, .window = 5, .max_tokens = 256};
@@ -33,6 +34,13 @@ static void store_files(const fuzz_reader *r, const uint8_t *data, size_t size, 
         unlink(fuzz_path(name));
         if (i < parts) fuzz_store(zipped ? name : r->file[i], part[i].byte, part[i].size);
     }
+}
+
+static void store_folders(const uint8_t *data, size_t size) {
+    fuzz_part part[FUZZ_PARTS];
+    const int parts = fuzz_split(data, size, part);
+    fuzz_empty_folder("set");
+    for (int i = 0; i < parts; i++) fuzz_store_named("set", part[i], FOLDERS);
 }
 
 static void expect_below(const int32_t *id, int64_t count, int64_t least, int64_t bound) {
@@ -70,17 +78,31 @@ static void look_at_split(dataset *d, data_split split) {
     }
 }
 
-int fuzz_read_data(const fuzz_reader *r, const uint8_t *data, size_t size) {
+static void look_at_data(const data_options *o) {
     sr_failure why = {0};
+    dataset *d = data_open(o, &why);
+    fuzz_expect_reason(!d, &why);
+    if (!d) return;
+    fuzz_expect(strlen(data_describe(d)) > 0, "data without a description");
+    for (int split = SPLIT_TRAIN; split <= SPLIT_TEST; split++) look_at_split(d, (data_split)split);
+    data_close(d);
+}
+
+int fuzz_read_data(const fuzz_reader *r, const uint8_t *data, size_t size) {
     if (size == 0) return 0;
     data_options o = options_of(r);
     if (r->vary) r->vary(&o, data[0] & 31u);
     store_files(r, data + 1, size - 1, data[0] & 32u);
-    dataset *d = data_open(&o, &why);
-    fuzz_expect_reason(!d, &why);
-    if (!d) return 0;
-    fuzz_expect(strlen(data_describe(d)) > 0, "data without a description");
-    for (int split = SPLIT_TRAIN; split <= SPLIT_TEST; split++) look_at_split(d, (data_split)split);
-    data_close(d);
+    look_at_data(&o);
+    return 0;
+}
+
+int fuzz_read_folder(const fuzz_reader *r, const uint8_t *data, size_t size) {
+    if (size == 0) return 0;
+    data_options o = options_of(r);
+    if (r->vary) r->vary(&o, data[0] & 31u);
+    store_folders(data + 1, size - 1);
+    snprintf(o.dir, sizeof o.dir, "%s", fuzz_path("set"));
+    look_at_data(&o);
     return 0;
 }

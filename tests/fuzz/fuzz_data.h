@@ -18,6 +18,8 @@ typedef struct fuzz_reader {
 /* Opens it and looks at batches of each split: numbers that a model would take for an index are
  * below what the data set says of them. */
 int fuzz_read_data(const fuzz_reader *r, const uint8_t *data, size_t size);
+/* The same of a folder whose files are named by the input (fuzz_store_named). */
+int fuzz_read_folder(const fuzz_reader *r, const uint8_t *data, size_t size);
 
 #define FUZZ_DATA(reader)                                                                          \
     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {                                 \

@@ -15,8 +15,10 @@ import time
 MINUTES = 60  # a script ends within this time, done or not; the next call goes on
 
 
-def arguments(name, count):
+def arguments(name, count, kinds=()):
     parser = argparse.ArgumentParser(prog=name)
+    if kinds:
+        parser.add_argument("--kind", choices=kinds, help="only the cases of this kind")
     parser.add_argument("build")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--percent", type=float, default=100, help="so much of the cases")
@@ -76,8 +78,8 @@ def verdict_of(outcome):
     return "refused" if lines else f"exit {outcome.status} without a line"
 
 
-def all_cases(given, one):
-    """Runs one(case) for each that has no line yet; prints counts and minutes. Exits with 1 after a defect."""
+def all_cases(given, one, wanted=lambda case: True):
+    """Runs one(case) for each wanted one without a line; prints counts and minutes. Exits with 1 after a defect."""
     began = time.monotonic()
     path = given.folder + ".tsv"
     done = {}
@@ -85,13 +87,15 @@ def all_cases(given, one):
         with open(path, encoding="utf-8") as lines:
             done = dict(line.rstrip("\n").split("\t", 1) for line in lines if "\t" in line)
     with open(path, "a", encoding="utf-8") as out:
-        for case in range(given.count):
+        cases = [case for case in range(given.count) if wanted(case)]
+        for case in cases:
             if time.monotonic() - began > 60 * given.minutes:
                 break
             if str(case) in done:
                 continue
             done[str(case)] = one(case)
             print(case, done[str(case)], sep="\t", file=out, flush=True)
+    done = {case: verdicts for case, verdicts in done.items() if wanted(int(case))}
     counts = collections.Counter()
     bad = []
     for case, verdicts in sorted(done.items(), key=lambda item: int(item[0])):
@@ -104,11 +108,11 @@ def all_cases(given, one):
                 counts["defects"] += 1
                 bad.append(f"case {case}: {kind}: {text}")
     minutes = (time.monotonic() - began) / 60
-    print(f"{given.name}: seed {given.seed}, {len(done)} of {given.count} cases, {counts['ok']} read or done, "
+    print(f"{given.name}: seed {given.seed}, {len(done)} of {len(cases)} cases, {counts['ok']} read or done, "
           f"{counts['refused']} refused in one line, {counts['defects']} defects, {minutes:.1f} minutes")
     for line in bad[:40]:
         print("  " + line)
-    if len(done) < given.count:
+    if len(done) < len(cases):
         print(f"{given.name}: the time is up; the next call goes on")
     sys.exit(1 if bad else 0)
 

@@ -20,7 +20,7 @@ SMALL = ("--model transformer --preset mini --embed-dim 16 --ffn-dim 16 --heads 
          "--data synth-pairs --max-tokens 256 --threads 1 --quiet --limit 60").split()
 
 warnings.simplefilter("ignore")
-given = arguments("hostile", sum(COUNTS.values()))
+given = arguments("hostile", sum(COUNTS.values()), tuple(COUNTS))
 good = os.path.join(given.folder, "good")
 
 
@@ -252,4 +252,4 @@ def one(case):
 
 
 prepare()
-all_cases(given, one)
+all_cases(given, one, lambda case: given.kind is None or kind_of(case) == given.kind)
