@@ -9,6 +9,8 @@
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #define SIMD_LOAD_AVX512
+#endif
+#if defined(__AVX__)
 #include <immintrin.h>
 #endif
 
@@ -93,6 +95,34 @@ INLINE void load_half(lanes *to, const uint16_t *x) {
     for (int i = 0; i < LANES; i++) (*to)[i] = value_half(x + i);
 }
 #endif
+
+/* -- four of them ------------------------------------------------------------------------------ */
+
+/* A register of AVX. GCC 12 keeps wider vectors in memory there. */
+typedef double quad __attribute__((vector_size(4 * sizeof(double))));
+
+INLINE void quad_float(quad *to, const float *x) {
+#if defined(__AVX__) /* as the conversion below, which GCC 12 splits into halves */
+    *to = (quad)_mm256_cvtps_pd(_mm_loadu_ps(x));
+#else
+    float v __attribute__((vector_size(4 * sizeof(float))));
+    memcpy(&v, x, sizeof v);
+    *to = __builtin_convertvector(v, quad);
+#endif
+}
+
+INLINE void quad_double(quad *to, const double *x) {
+    memcpy(to, x, sizeof *to);
+}
+
+INLINE void quad_bfloat16(quad *to, const uint16_t *x) {
+    *to = (quad){value_bfloat16(x), value_bfloat16(x + 1), value_bfloat16(x + 2),
+                 value_bfloat16(x + 3)};
+}
+
+INLINE void quad_half(quad *to, const uint16_t *x) {
+    *to = (quad){value_half(x), value_half(x + 1), value_half(x + 2), value_half(x + 3)};
+}
 
 /* The sum of the eight, pairwise. */
 INLINE double lanes_sum(const lanes *v) {

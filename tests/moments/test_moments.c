@@ -381,12 +381,31 @@ static void test_pass_of_vectors(void **state) {
     check_near_double("rows", to, rows, 12, 1e-14, 0);
 }
 
+/* The squares of planes alone, of every type, are those of sr_gradient_sums. */
+static void test_squares_of_planes(void **state) {
+    (void)state;
+    enum { OUTER = 3, D = 2, INNER = 37, SIZE = OUTER * D * INNER };
+    double data[SIZE], want[3][D], to[6 * D];
+    const double center[D] = {0}, given[D] = {0};
+    for (int e = SR_FLOAT32; e <= SR_FLOAT16; e++) {
+        for (int i = 0; i < SIZE; i++) store((sr_element)e, data, i, sin(0.7 * i) + 0.01 * (i % 5));
+        const sr_tensor g = SR_INIT(sr_tensor, data, (sr_element)e, OUTER, D, INNER, NULL, 0);
+        sr_gradient_sums(&g, &g, center, want[0], want[1], want[2]);
+        const sr_pass_sums p =
+            SR_INIT(sr_pass_sums, data, NULL, {given, given, given, given, given}, (sr_element)e,
+                    SR_FLOAT64, OUTER, D, INNER, to, NULL, 0, false);
+        sr_sum_pass(&p);
+        check_near_double("squares", to + 4 * D, want[2], D, 1e-14, 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_half),    cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_elements),      cmocka_unit_test(test_moments_without_rows),
-        cmocka_unit_test(test_gradient_sums), cmocka_unit_test(test_row_norms),
-        cmocka_unit_test(test_whole_pass),    cmocka_unit_test(test_pass_of_vectors),
+        cmocka_unit_test(test_every_half),        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_elements),          cmocka_unit_test(test_moments_without_rows),
+        cmocka_unit_test(test_gradient_sums),     cmocka_unit_test(test_row_norms),
+        cmocka_unit_test(test_whole_pass),        cmocka_unit_test(test_pass_of_vectors),
+        cmocka_unit_test(test_squares_of_planes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
