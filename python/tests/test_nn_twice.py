@@ -4,12 +4,14 @@ twice, torch.compile runs a graph."""
 import copy
 import unittest
 
+from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
 from nn_cases import batches, gained, make, sn, step, torch
+from torch._dynamo.backends.common import aot_autograd
 from torch.utils.checkpoint import checkpoint
 
 # Methods whose second run needs the running values of the first.
 REMEMBERING = ("brn", "pn", "pn-released", "mabn", "un", "repbn")
-COMPILED = ("bn", "rbn", "brn", "pnv", "pn", "pn-released", "mabn", "un", "repbn", "ln")
+COMPILED = "bn rbn brn pnv pn pn-released mabn un repbn ln dyt derf".split()
 
 
 def regions(norm, x, g, factors, reentrant=None):
@@ -152,10 +154,27 @@ class Compiled(unittest.TestCase):
                 )
                 self.assertEqual(torch._dynamo.utils.counters["stats"]["unique_graphs"], 1)
 
+    def test_curves_are_kept(self):
+        """The backward graph reads what tanh and erf gave, and does not compute it again."""
+        graphs = []
+
+        def note(graph, _inputs):
+            graphs.append([str(node.target) for node in graph.graph.nodes])
+            return make_boxed_func(graph)
+
+        backend = aot_autograd(fw_compiler=note, partition_fn=min_cut_rematerialization_partition)
+        for name, curve in (("dyt", "aten.tanh.default"), ("derf", "aten.erf.default")):
+            for mask in (None, torch.arange(16) % 3 > 0):
+                torch._dynamo.reset()
+                graphs.clear()
+                with self.subTest(norm=name, mask=mask is not None):
+                    step(torch.compile(gained(make(name)), backend=backend), *next(batches(1)), mask)
+                    self.assertEqual([graph.count(curve) for graph in graphs], [1, 0])
+
     def test_a_region_within(self):
         """A compiled function that holds a checkpointed region, as docs/use-a-norm-in-pytorch.md
         says to do it."""
-        for name in ("bn", "pn", "repbn"):
+        for name in ("bn", "pn", "repbn", "dyt"):
             torch._dynamo.reset()
             plain = gained(make(name))
             other = copy.deepcopy(plain)

@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ._base import Norm, Options, Rows, Texts, Unpack
+from ._base import Norm, Options, Rows, Texts, Unpack, kept_between
 
 
 class Derf(Norm):
@@ -30,4 +30,7 @@ class Derf(Norm):
         self.s = self._parameter(s0)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
-        return self._affine(torch.erf(self.alpha.to(x.dtype) * x + self.s.to(x.dtype)), rows)
+        return kept_between(self._curve, lambda z: self._affine(z, rows), x)
+
+    def _curve(self, x: Tensor) -> Tensor:
+        return torch.erf(self.alpha.to(x.dtype) * x + self.s.to(x.dtype))

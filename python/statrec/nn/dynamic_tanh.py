@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ._base import Norm, Options, Rows, Texts, Unpack
+from ._base import Norm, Options, Rows, Texts, Unpack, kept_between
 
 
 class DynamicTanh(Norm):
@@ -28,4 +28,7 @@ class DynamicTanh(Norm):
         self.alpha = self._parameter(alpha0)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
-        return self._affine(torch.tanh(self.alpha.to(x.dtype) * x), rows)
+        return kept_between(self._curve, lambda z: self._affine(z, rows), x)
+
+    def _curve(self, x: Tensor) -> Tensor:
+        return torch.tanh(self.alpha.to(x.dtype) * x)

@@ -1,6 +1,7 @@
 """What the modules of statrec.nn share: options, rows, running values, calls of a checkpointed
 region."""
 
+from ._kept import kept_between
 from ._moments import Moments, centered, layer_scaled, root
 from ._norm import Norm, Texts
 from ._options import Options, RowOptions, RunningOptions, ScaledOptions, SyncOptions, Unpack
@@ -29,6 +30,7 @@ __all__ = [
     "corrected",
     "divide",
     "keep",
+    "kept_between",
     "layer_scaled",
     "penalty",
     "root",
