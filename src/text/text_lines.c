@@ -141,7 +141,7 @@ static sr_status read_more(text_lines *t, sr_failure *why) {
         if (code == Z_MEM_ERROR)
             return sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", t->path);
         if (code == Z_ERRNO) return sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno));
-        if (got < 0 || code != Z_OK) /* unreached: a failure without a code of zlib */
+        if (got < 0 || code != Z_OK)
             return sr_fail(why, SR_FORMAT, "%s:%lld: %s", t->path, (long long)t->line + 1,
                            code == Z_BUF_ERROR ? "truncated gzip data" : reason_of(text));
     } else {
