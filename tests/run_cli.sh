@@ -42,7 +42,8 @@ case $SHARED in /*) ;; *) SHARED=$PWD/$SHARED ;; esac
 PATH=$BIN:$PATH
 LC_ALL=C OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} TERM=dumb
 OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} # as in run_unit.sh
-unset COLUMNS MAKEFLAGS MAKELEVEL
+run_with=${RUN_WITH:-} # of these cases, not of the cases that one of them runs
+unset COLUMNS MAKEFLAGS MAKELEVEL RUN_WITH
 [ -d "$BIN/../../../share/presets" ] || export STATREC_PRESETS="$TOP/share/presets" # a build outside the checkout
 statrec --version >/dev/null || { echo "run_cli: $BIN/statrec does not run" >&2; exit 1; }
 export TOP BIN SHARED PATH LC_ALL OMP_NUM_THREADS OMP_WAIT_POLICY TERM
@@ -61,7 +62,7 @@ slow_first() {
 # shellcheck disable=SC2046 # names without blanks
 set -- $(select_cases "$@" | slow_first)
 cd "$TOP" || exit 1
-run_pool "$work" "${RUN_WITH:-} sh tests/cli_case.sh" "$@" | {
+run_pool "$work" "$run_with sh tests/cli_case.sh" "$@" | {
     passed=0 failed=0 skipped=0
     while read -r i; do
         shift

@@ -83,6 +83,7 @@ static sr_status open_member(file_zip *z, sr_failure *why) {
     if (zip_stat_index(z->zip, (zip_uint64_t)i, 0, &s) != 0 ||
         !(z->member = zip_fopen_index(z->zip, (zip_uint64_t)i, 0)))
         return fail_zip(z->path, zip_get_error(z->zip), why);
+    /* unreached: an entry without its size */
     z->size = s.valid & ZIP_STAT_SIZE && s.size < z->most ? (size_t)s.size : 0;
     return SR_OK;
 }

@@ -116,6 +116,12 @@ static sr_status reserve(text_lines *t, sr_failure *why) {
     return SR_OK;
 }
 
+/* "incorrect data check" of "<fd:3>: incorrect data check". */
+static const char *reason_of(const char *text) {
+    const char *blank = strchr(text, ' ');
+    return blank ? blank + 1 : text; /* unreached: a reason of zlib without a name */
+}
+
 static sr_status read_more(text_lines *t, sr_failure *why) {
     sr_status status = reserve(t, why);
     if (status != SR_OK) return status;
@@ -137,7 +143,7 @@ static sr_status read_more(text_lines *t, sr_failure *why) {
         if (code == Z_ERRNO) return sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno));
         if (got < 0 || code != Z_OK)
             return sr_fail(why, SR_FORMAT, "%s:%lld: %s", t->path, (long long)t->line + 1,
-                           code == Z_BUF_ERROR ? "truncated gzip data" : text);
+                           code == Z_BUF_ERROR ? "truncated gzip data" : reason_of(text));
     } else {
         do got = read(t->fd, t->byte + t->size, most - t->size);
         while (got < 0 && errno == EINTR);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "data/find/data_find.h"
@@ -152,6 +153,197 @@ static void languages(void **state) {
     expect(dir, "parallel trainpref=news validpref= testpref= source=cs target=fr;");
 }
 
+/* Names that the formats of images have. */
+static void images(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "data_batch_1.bin", "x"), write_text(dir, "test_batch.bin", "x");
+    write_text(dir, "train.bin", "x"), write_text(dir, "test.bin", "x");
+    expect(dir, "cifar10;cifar100;");
+    dir = make_folder();
+    write_text(dir, "train-images-idx3-ubyte", "x"),
+        write_text(dir, "train-labels-idx1-ubyte", "x");
+    write_text(dir, "t10k-images-idx3-ubyte", "x"), write_text(dir, "t10k-labels-idx1-ubyte", "x");
+    expect(dir, "idx;");
+    dir = make_folder();
+    write_text(dir, "train-images.idx3-ubyte", "x");
+    expect(dir, "idx;");
+    dir = make_folder();
+    write_text(dir, "qmnist-train-images-idx3-ubyte", "x");
+    write_text(dir, "qmnist-train-labels-idx2-int", "x");
+    expect(dir, "idx;");
+    dir = make_folder(); /* without labels the test images are none */
+    write_text(dir, "emnist-a-train-images-idx3-ubyte", "x");
+    write_text(dir, "emnist-a-train-labels-idx1-ubyte", "x");
+    write_text(dir, "emnist-a-test-images-idx3-ubyte", "x");
+    expect(dir, "idx idx-transpose=yes idx-train-images=emnist-a-train-images-idx3-ubyte "
+                "idx-train-labels=emnist-a-train-labels-idx1-ubyte idx-test-images= "
+                "idx-test-labels=;");
+    write_text(dir, "emnist-a-test-labels-idx1-ubyte", "x");
+    expect(dir, "idx idx-transpose=yes idx-train-images=emnist-a-train-images-idx3-ubyte "
+                "idx-train-labels=emnist-a-train-labels-idx1-ubyte "
+                "idx-test-images=emnist-a-test-images-idx3-ubyte "
+                "idx-test-labels=emnist-a-test-labels-idx1-ubyte;");
+}
+
+static void folders_of_classes(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_in(dir, "train/a", "1", "x\n"), write_in(dir, "train/b", "1", "x\n");
+    write_in(dir, "test/a", "1", "x\n"), write_in(dir, "test/b", "1", "x\n");
+    write_in(dir, "valid/a", "1", "x\n"); /* one class is none */
+    expect(dir, "labelled trainpref=train validpref= testpref=test;");
+    write_in(dir, "valid/b", "1", "x\n");
+    expect(dir, "labelled trainpref=train validpref=valid testpref=test;");
+    dir = make_folder();
+    write_in(dir, "train/a", "1", "x\n"), write_in(dir, "test/a", "1", "x\n");
+    expect(dir, "");
+}
+
+/* One set for each look, of files whose names tell a split and of others. */
+static void texts_by_their_look(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "rt.neg", "a b\n"), write_text(dir, "rt.pos", "c\n");
+    write_text(dir, "alone.neg", "a b\n"), write_text(dir, "other.neg", "x\n");
+    write_in(dir, "other.pos", "file", "a folder is no text\n");
+    expect(dir, "polarity trainpref=rt;");
+    dir = make_folder();
+    write_text(dir, "all.conllu", TREE_LINE "\n"), write_text(dir, "x.test.conllu", TREE_LINE "\n");
+    expect(dir, "trees-cut data-file=all.conllu;");
+    dir = make_folder();
+    write_text(dir, "ner.train", "1\tNew York\tB-LOC\n2\tis\tO\n");
+    write_text(dir, "few.txt", "__label__a __label__b x\n__label__a y\n");
+    write_text(dir, "rows.csv", "1,a title,b\n2,c,d\n");
+    expect(dir, "conll trainpref=ner.train validpref= testpref= word-column=2 delimiter=tab;"
+                "labelled trainpref=few.txt validpref= testpref= labels=first;"
+                "labelled-csv trainpref=rows.csv validpref= testpref=;");
+    dir = make_folder();
+    write_text(dir, "deu.txt", "Hi.\tHallo!\nRun!\tLauf!\n");
+    write_text(dir, "fra.txt", "1\ta b\t2\tc d\n3\ta e\t4\tc f\n");
+    write_text(dir, "fra1.txt", "Hi.\tSalut !\nRun!\tCours !\n");
+    expect(dir, "tabbed data-file=deu.txt columns=en,de source=de;"
+                "tabbed data-file=fra.txt columns=id,en,id2,fra source=fra;"
+                "tabbed data-file=fra1.txt columns=en,de source=de;");
+    dir = make_folder();
+    write_text(dir, "enwik8", "the cat\n"), write_text(dir, "text8", "the cat\n");
+    expect(dir, "bytes data-file=enwik8;bytes data-file=text8;");
+    dir = make_folder();
+    write_text(dir, "book", "the cat\nthe dog\nthe end\n"), write_text(dir, "README", "1 a\n");
+    expect(dir, "text trainpref=book validpref= testpref=;");
+}
+
+static void odd_languages(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "a.train.de.xml", "a\n"), write_text(dir, "a.train.en.xml", "a\n");
+    write_text(dir, "b.dev.de", "a\n"), write_text(dir, "b.dev.en", "a\n");
+    write_text(dir, "c.dev.de", "a\n"), write_text(dir, "c.dev.en", "a\n");
+    write_text(dir, "d.test.de", "a\n"); /* in one language */
+    expect(dir, "parallel trainpref=a.train validpref=b.dev testpref= source=de target=en;");
+    dir = make_folder();
+    write_text(dir, "x.en_GB", "a\n"), write_text(dir, "x.zh-Hans", "a\n");
+    write_text(dir, "x.fr", "a\n"), write_text(dir, "x.abcd", "a\n"),
+        write_text(dir, "x.en1", "a\n");
+    write_text(dir, "x.en_aaaaaaaaaaaaaaaaaaaaaa", "a\n");
+    expect(dir, "parallel trainpref=x validpref= testpref= source=en_GB target=fr;");
+    dir = make_folder();
+    for (int i = 0; i < 20; i++) { /* more languages than are kept */
+        char name[16];
+        snprintf(name, sizeof name, "x.a%c", 'a' + i);
+        write_text(dir, name, "a\n");
+    }
+    expect(dir, "parallel trainpref=x validpref= testpref= source=aa target=ab;");
+    dir = make_folder();
+    for (int i = 0; i < FIND_MOST + 2; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%02d.train.de", i), write_text(dir, name, "a\n");
+        snprintf(name, sizeof name, "%02d.train.en", i), write_text(dir, name, "a\n");
+    }
+    static data_found found;
+    sr_failure why = {0};
+    check_ok(data_find(dir, &found, &why), &why);
+    assert_int_equal(found.findings, FIND_MOST);
+    assert_true(found.more);
+    data_found_free(&found);
+}
+
+/* One file of a folder, by several of its paths. */
+static void one_file(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    char path[FILE_PATH], here[FILE_PATH], long_path[DATA_TEXT + 1];
+    static data_found found;
+    sr_failure why = {0};
+    write_text(dir, "train.txt", "1 a b\n0 c\n"), write_text(dir, "valid.txt", "1 a b\n");
+    snprintf(path, sizeof path, "%s/train.txt", dir);
+    expect(path, "labelled trainpref=train.txt validpref= testpref=;");
+    snprintf(path, sizeof path, "%s//", dir);
+    expect(path, "labelled trainpref=train.txt validpref=valid.txt testpref=;");
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(dir), 0);
+    expect("train.txt", "labelled trainpref=train.txt validpref= testpref=;");
+    assert_int_equal(chdir(here), 0);
+    assert_int_equal(data_find("/dev/null", &found, &why), SR_IO);
+    check_failure(&why, SR_IO, "/dev/null: not a regular file");
+    data_found_free(&found), why = (sr_failure){0};
+    assert_int_equal(data_find("/nowhere", &found, &why), SR_IO);
+    check_failure(&why, SR_IO, "/nowhere: No such file");
+    data_found_free(&found), why = (sr_failure){0};
+    memset(long_path, 'x', DATA_TEXT), long_path[DATA_TEXT] = 0;
+    assert_int_equal(data_find(long_path, &found, &why), SR_USAGE);
+    data_found_free(&found);
+}
+
+/* Pipes, names with control characters and links out of the folder are counted, not looked at. */
+static void what_is_left_out(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    char path[FILE_PATH], target[FILE_PATH];
+    static data_found found;
+    sr_failure why = {0};
+    write_text(dir, "train.txt", "1 a b\n0 c\n"), write_text(dir, "a\033b", "1 a\n");
+    write_text(dir, ".hidden", "1 a\n"), write_text(dir, "x.gz", "1 a\n");
+    write_raw(dir, "x.npz", "PK\003\004", 4), write_raw(dir, "y.bin", "\x89HDF\r\n\x1a\n", 8);
+    snprintf(path, sizeof path, "%s/pipe", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(path, sizeof path, "%s/out", dir);
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+    snprintf(path, sizeof path, "%s/broken", dir);
+    assert_int_equal(symlink("nothing", path), 0);
+    snprintf(path, sizeof path, "%s/beside", dir); /* the folder's name with more behind it */
+    snprintf(target, sizeof target, "%sx", dir);
+    FILE *beside = fopen(target, "w");
+    assert_non_null(beside);
+    fclose(beside);
+    assert_int_equal(symlink(target, path), 0);
+    check_ok(data_find(dir, &found, &why), &why);
+    assert_int_equal(found.files.links, 3);
+    assert_int_equal(found.files.others, 2);
+    assert_null(folder_files_find(&found.files, ".hidden"));
+    const folder_file *binary = folder_files_find(&found.files, "y.bin");
+    assert_true(binary && *binary->why.text);
+    data_found_free(&found);
+}
+
+static void more_files_than_are_kept(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    static data_found found;
+    sr_failure why = {0};
+    for (int i = 0; i <= FOLDER_FILES_MOST; i++) {
+        char path[FILE_PATH];
+        snprintf(path, sizeof path, "%s/%d", dir, i);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fclose(file);
+    }
+    check_ok(data_find(dir, &found, &why), &why);
+    assert_true(found.files.more);
+    assert_int_equal(found.files.count, FOLDER_FILES_MOST);
+    data_found_free(&found);
+}
+
 /* Any bytes look like something, and nothing is read beyond them. */
 static void random_bytes(void **state) {
     (void)state;
@@ -173,8 +365,18 @@ static void random_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(roles),     cmocka_unit_test(looks),        cmocka_unit_test(splits),
-        cmocka_unit_test(languages), cmocka_unit_test(random_bytes),
+        cmocka_unit_test(roles),
+        cmocka_unit_test(looks),
+        cmocka_unit_test(splits),
+        cmocka_unit_test(languages),
+        cmocka_unit_test(random_bytes),
+        cmocka_unit_test(images),
+        cmocka_unit_test(folders_of_classes),
+        cmocka_unit_test(texts_by_their_look),
+        cmocka_unit_test(odd_languages),
+        cmocka_unit_test(one_file),
+        cmocka_unit_test(what_is_left_out),
+        cmocka_unit_test(more_files_than_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

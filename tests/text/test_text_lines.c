@@ -115,6 +115,11 @@ static void says_where_it_fails(void **state) {
     fwrite(text, 1, size - 12, out);
     fclose(out);
     fails_in(path, "truncated");
+    text[size - 6] ^= 1; /* of the checksum */
+    out = fopen(path, "w");
+    fwrite(text, 1, size, out);
+    fclose(out);
+    fails_in(path, "short.gz:1: incorrect data check");
 }
 
 /* Text that unpacks to one endless line is not read to its end. */
@@ -138,6 +143,7 @@ static void lines_end_as_in_python(void **state) {
         size_t length, first;
     } cases[] = {
         {"a\nb", 3, 2},
+        {"a\r", 2, 2},
         {"a\r\nb", 4, 3},
         {"a\rb", 3, 2},
         {"a\vb", 3, 2},
