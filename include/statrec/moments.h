@@ -91,6 +91,26 @@ typedef struct sr_device_place {
 void sr_read_device_sums(const sr_device_place *places, int64_t count, const void *buffer,
                          double scale, int64_t *rows, double *to, double *found);
 
+/* A pass whose [6, channels] doubles sr_sum_pass has filled. eps: < 0, or that of a batch norm
+ * whose node gave the vectors: 1/s for the variance, s = sqrt(variance + eps), and sum g xhat for
+ * sum_gc. */
+typedef struct sr_pass_block {
+    size_t size;
+    int64_t channels;
+    const double *values;
+    double eps;
+} sr_pass_block;
+
+/* `count` passes as the recorder takes them (sr_put_passes). scale: as in sr_read_device_sums, and
+ * so is `to`. bounds [count, 2]: least variance, and largest mean^2/variance; NaN where a feature
+ * has it. */
+void sr_join_passes(const sr_pass_block *passes, int64_t count, double scale, double *to,
+                    double *bounds);
+
+/* Vectors of one type of element as doubles, one after the other. from, n [count]. */
+void sr_read_vectors(const void *const *from, const int64_t *n, int64_t count, sr_element element,
+                     double *to);
+
 /* to[i] = from[i], n numbers. */
 void sr_read_floats(const float *from, int64_t n, double *to);
 

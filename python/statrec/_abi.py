@@ -85,10 +85,13 @@ PassSums = struct("PassSums", [
 DevicePlace = struct("DevicePlace", several("channels sums sums_stride vectors vectors_stride gain more",
                                              c_int64) + [("eps", c_double)])
 
+PassBlock = struct("PassBlock", [("channels", c_int64), ("values", c_void_p), ("eps", c_double)])
+
 # These by module struct's letters: a Structure takes longer than the sums of a small tensor.
 TENSOR, PASS = "NPiqqqPq", "Ni??qqqqP"
 PASS_SUMS = "N7PiiqqqPPd?0N"
 DEVICE_PLACE = "N7qd"
+PASS_BLOCK = "NqPd"
 
 Finish = struct("Finish", several("status reason weights_digest", c_char_p))
 
@@ -124,7 +127,7 @@ _ROWS = [c_int64, c_int64, c_void_p, _WHY]  # first, count, value, why
 # Calls of some microseconds, which keep the interpreter's lock: a thread that writes would have to wait
 # for the training thread after each of them, and the training thread for it.
 QUICK = ("sr_add_seconds", "sr_put_vectors", "sr_put_scalars", "sr_put_step_scalar",
-         "sr_read_floats", "sr_sum_moves")
+         "sr_read_floats", "sr_join_passes", "sr_read_vectors", "sr_sum_moves")
 
 # name: (what it returns, what it takes)
 PROTOTYPES = {
@@ -144,6 +147,8 @@ PROTOTYPES = {
     "sr_sum_pass": (None, [_BYTES]),
     "sr_read_device_sums": (None, [_BYTES, c_int64, c_void_p, c_double, *[c_void_p] * 3]),
     "sr_read_floats": (None, [c_void_p, c_int64, c_void_p]),
+    "sr_join_passes": (None, [_BYTES, c_int64, c_double, c_void_p, c_void_p]),
+    "sr_read_vectors": (None, [c_void_p, c_void_p, c_int64, c_int, c_void_p]),
     "sr_sum_moves": (None, [c_int64, *[c_void_p] * 6]),
     # record.h
     "sr_create": (_RUN, [c_char_p, _TO(Options), _WHY]),

@@ -34,7 +34,7 @@ def _functions():
         loaded = library()
         return (loaded.sr_moments, loaded.sr_gradient_sums, loaded.sr_row_norms,
                 loaded.sr_sum_pass, loaded.sr_read_device_sums, loaded.sr_read_floats,
-                loaded.sr_sum_moves)
+                loaded.sr_sum_moves, loaded.sr_join_passes, loaded.sr_read_vectors)
     except Error:
         return None
 
@@ -103,6 +103,42 @@ class DeviceSums:
         self._rows[:] = rows
         _functions()[4](self._places, self._count, buffer, scale, self._rows, self._to, self._found)
         return self._rows[:], self._found[:]
+
+
+class Joined:
+    """sr_join_passes of passes whose blocks stay where they are, its arguments prepared.
+
+    passes: (block [6, width], eps of a batch norm whose node gave it, or -1) each. block [7, W]: what the call
+    before has made, the passes side by side. bounds: two numbers of each pass one after the other, the least
+    variance and the largest mean^2/variance.
+    """
+
+    def __init__(self, passes):
+        size = struct.calcsize("@" + _abi.PASS_BLOCK)
+        self._given = b"".join(struct.pack("@" + _abi.PASS_BLOCK, size, block.shape[1], block.data_ptr(), eps)
+                               for block, eps in passes)
+        self._count, self.bounds = len(passes), (ctypes.c_double * (2 * len(passes)))()
+        self.block = torch.empty(7, sum(block.shape[1] for block, _ in passes), dtype=torch.float64)
+        self._to = self.block.data_ptr()
+
+    def __call__(self, scale):
+        """scale: factor of the loss, by which the sums of g are divided."""
+        _functions()[7](self._given, self._count, scale, self._to, self.bounds)
+
+
+def read_vectors(tensors, to):
+    """The tensors [n] as doubles in `to`, one after the other; False: not by the library."""
+    dtype = tensors[0].dtype
+    if dtype not in _ELEMENTS or _functions() is None or not all(
+            [one.dtype is dtype and one.is_contiguous() for one in tensors]):
+        return False
+    count = len(tensors)
+    given = array.array("q", [one.data_ptr() for one in tensors] + [one.numel() for one in tensors])
+    if sum(given[count:]) != to.numel():
+        return False
+    at = given.buffer_info()[0]
+    _functions()[8](at, at + 8 * count, count, _ELEMENTS[dtype], to.data_ptr())
+    return True
 
 
 def read_floats(address, to):

@@ -90,7 +90,7 @@ class Watch:
         resume, self._gathered = bool(options.get("resume")), None
         self._told, self.failure, self._seconds = {}, None, 0.0
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
-        self._keeper, self._named = _running.Keeper(), {}
+        self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
         self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
         self._own_rows = self._source = None
@@ -279,7 +279,7 @@ class Watch:
         if self._recorder is not None:
             scalars = {**scalars, **norms, **self._activations()}
             scalars.update(self._of_running(own, hosts, before, after))
-            self._write(hosts, {**(self._source or {}), **before}, row, scalars, named)
+            self._write(hosts, {**self._source, **before} if self._source else before, row, scalars, named)
         self._next()
 
     def _of_running(self, own, hosts, before, after):
@@ -380,7 +380,7 @@ class Watch:
                        (*tensors, *(one[name] for one, name in tables))]
             hosts, got, scale = _passes.to_host(
                 passes, [*tensors, *(one[site] for one, site in away),
-                         *(norms for _, norms in normed if type(norms) is not list)], scale)
+                         *(norms for _, norms in normed if type(norms) is not list)], scale, self._blocks)
         except Exception as error:  # the other ranks must hear of it
             self._shared.fail(error)
             return [], [_NAN] * len(numbers), {}, {}, {}
@@ -599,7 +599,7 @@ class Watch:
         self._shared.on = False
         for tap in self._taps:
             tap.detach()
-        self._running, self._keeper = {}, _running.Keeper()
+        self._running, self._keeper, self._blocks = {}, _running.Keeper(), _passes.Blocks()
 
     def close(self, status: Optional[str] = None, reason: str = "") -> None:
         """Closes the file. status: "complete" ("diverged" if the last loss is not finite),

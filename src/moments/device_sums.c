@@ -12,6 +12,7 @@
  * The variance loses the digits of (mean/deviation)^2, of the 53 bits that the device adds up.
  */
 #include <math.h>
+#include <string.h>
 
 #include "statrec/moments.h"
 
@@ -95,6 +96,42 @@ void sr_read_device_sums(const sr_device_place *places, int64_t count, const voi
         found[DX] = more[DX] / (scale * scale), found[DIRECT] = more[DIRECT] / (scale * scale);
         bounds_of(&here, p->channels, found);
         start += p->channels;
+    }
+}
+
+/* The vectors of a batch norm's node, as sr_sum_pass has filled them, become moments and sums. */
+static void join_node(const sr_pass_block *p, const pass_rows *to) {
+    for (int64_t c = 0; c < p->channels; c++) {
+        const double inverse = to->row[VARIANCE][c];
+        to->row[VARIANCE][c] = not_negative(1 / (inverse * inverse) - p->eps);
+        to->row[SUM_GC][c] /= inverse;
+    }
+}
+
+static void join_pass(const sr_pass_block *p, double scale, const pass_rows *to) {
+    static const int row[] = {MEAN, VARIANCE, SUM_G, SUM_GC, SUM_GG, GAIN};
+    for (int r = 0; r < 6; r++)
+        memcpy(to->row[row[r]], p->values + r * p->channels, (size_t)p->channels * sizeof(double));
+    if (p->eps >= 0) join_node(p, to);
+    for (int64_t c = 0; c < p->channels; c++) { /* rounded before it is added: no FMA */
+        to->row[MEAN_SQUARE][c] = to->row[MEAN][c] * to->row[MEAN][c];
+        to->row[SUM_G][c] /= scale, to->row[SUM_GC][c] /= scale;
+        to->row[SUM_GG][c] /= scale * scale;
+    }
+    for (int64_t c = 0; c < p->channels; c++) to->row[MEAN_SQUARE][c] += to->row[VARIANCE][c];
+}
+
+void sr_join_passes(const sr_pass_block *passes, int64_t count, double scale, double *to,
+                    double *bounds) {
+    int64_t width = 0, start = 0;
+    for (int64_t i = 0; i < count; i++) width += passes[i].channels;
+    for (int64_t i = 0; i < count; start += passes[i].channels, i++) {
+        pass_rows here;
+        double found[FOUND];
+        for (int r = 0; r < TO_ROWS; r++) here.row[r] = to + r * width + start;
+        join_pass(&passes[i], scale, &here);
+        bounds_of(&here, passes[i].channels, found);
+        bounds[2 * i] = found[LEAST_VARIANCE], bounds[2 * i + 1] = found[LARGEST_MEAN];
     }
 }
 

@@ -356,3 +356,8 @@ void sr_sum_pass(const sr_pass_sums *p) {
     if (p->square)
         sr_row_norms(&g, &x, p->vector[4] ? row[GAIN] : NULL, p->eps, p->root, p->square);
 }
+
+void sr_read_vectors(const void *const *from, const int64_t *n, int64_t count, sr_element element,
+                     double *to) {
+    for (int64_t i = 0; i < count; to += n[i], i++) kernels_of(element)->read(from[i], n[i], to);
+}

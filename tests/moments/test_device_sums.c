@@ -180,10 +180,39 @@ static void test_moves(void **state) {
     near(moved[1], 1, 1e-15), near(apart[1], 1, 1e-15);
 }
 
+/* A pass of a node, with eps 0.25, and one of moments; the loss was multiplied by 2. */
+static void test_join_passes(void **state) {
+    (void)state;
+    const double node[6] = {3, 2, 8, 6, 20, 5};                        /* 1/s = 2: s^2 = 0.25 */
+    const double sums[12] = {1, -4, 0.5, 2, 2, 4, 6, 8, 16, 24, 7, 9}; /* two features */
+    const sr_pass_block passes[2] = {SR_INIT(sr_pass_block, 1, node, 0.25 - 1e-3),
+                                     SR_INIT(sr_pass_block, 2, sums, -1)};
+    double to[7 * 3], bounds[4];
+    sr_join_passes(passes, 2, 2, to, bounds);
+    const double want[7][3] = {{3, 1, -4}, {1e-3, 0.5, 2}, {9 + 1e-3, 1.5, 18},
+                               {4, 1, 2},  {1.5, 3, 4},    {5, 4, 6},
+                               {5, 7, 9}};
+    for (int i = 0; i < 21; i++) near(to[i], want[i / 3][i % 3], 1e-14);
+    near(bounds[0], 1e-3, 1e-14), near(bounds[1], 9e3, 1e-11);
+    near(bounds[2], 0.5, 1e-14), near(bounds[3], 8, 1e-14);
+}
+
+static void test_read_vectors(void **state) {
+    (void)state;
+    const float a[2] = {1, 2}, b[3] = {3, 4, 5};
+    const void *from[2] = {a, b};
+    const int64_t n[2] = {2, 3};
+    double to[6] = {[5] = 7};
+    sr_read_vectors(from, n, 2, SR_FLOAT32, to);
+    for (int i = 0; i < 5; i++) assert_true(to[i] == i + 1);
+    assert_true(to[5] == 7);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passes),  cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_no_rows), cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_join_passes), cmocka_unit_test(test_read_vectors),
+        cmocka_unit_test(test_passes),      cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_no_rows),     cmocka_unit_test(test_floats),
         cmocka_unit_test(test_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

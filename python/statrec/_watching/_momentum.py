@@ -41,7 +41,7 @@ def scalars(hosts, before, after):
             passes.setdefault(one.site, []).append(one)
     if not passes:
         return {}
-    merged = [_passes.merged(found) for found in passes.values()]
+    merged = [found[0] if len(found) == 1 else _passes.merged(found) for found in passes.values()]
     blocks = {}
     for one in merged:
         if id(one.block) not in blocks:
@@ -49,7 +49,12 @@ def scalars(hosts, before, after):
             blocks[id(one.block)] = at + _passes.MEAN * stride
     found = _native.sum_moves([one.width for one in merged],
                               [blocks[id(one.block)] + 8 * one.start for one in merged],
-                              [before[site].data_ptr() for site in passes],
-                              [after[site].data_ptr() for site in passes])
+                              _means(before, passes), _means(after, passes))
     names = [site.name for site in passes]
     return {name: dict(zip(names, row)) for name, row in zip(SCALARS, found)}
+
+
+def _means(running, sites):
+    """Addresses of the sites' running means."""
+    places = getattr(running, "places", {})
+    return [places[site][0] if site in places else running[site].data_ptr() for site in sites]

@@ -78,10 +78,16 @@ def trust(taps, hosts):
     fast = [tap for tap in taps if tap.fast]
     if not fast:
         return
-    blocks = {}
+    blocks, low, far = {}, set(), set()
     for one in hosts:
-        blocks.setdefault(id(one.block), []).append(one)
-    low, far = set(), set()
+        if one.bounds is None:
+            blocks.setdefault(id(one.block), []).append(one)
+            continue
+        least, largest = one.bounds
+        if not least >= _MARGIN / _EPS * one.site.eps:
+            low.add(one.site)
+        if not largest <= (_MEAN / _MARGIN) ** 2:
+            far.add(one.site)
     for here in blocks.values():
         block = here[0].block
         variance, mean = block[_passes.VARIANCE], block[_passes.MEAN]

@@ -7,19 +7,21 @@ import math
 
 import torch
 
+from .. import _native
 from . import _sums
 
 MEAN, VARIANCE, MEAN_SQUARE, SUM_G, SUM_GC, SUM_GG, GAMMA = range(7)
 
 
 class HostPass:
-    """Sums of one pass. block [7, W]: columns start to start + width are this pass's."""
-    __slots__ = ("site", "rows", "samples", "padded", "block", "start", "width", "has_gamma")
+    """Sums of one pass. block [7, W]: columns start to start + width are this pass's. bounds: the least
+    variance and the largest mean^2/variance, or None where nobody has looked."""
+    __slots__ = ("site", "rows", "samples", "padded", "block", "start", "width", "has_gamma", "bounds")
 
     def __init__(self, site, counts, block, start, width, has_gamma):
         self.site, self.block, self.start, self.width = site, block, start, width
         self.rows, self.samples, self.padded = counts
-        self.has_gamma = has_gamma
+        self.has_gamma, self.bounds = has_gamma, None
 
     def __getitem__(self, row):
         return self.block[row, self.start:self.start + self.width]
@@ -114,14 +116,48 @@ def _leaf_counts(passes):
     return [caught.tensors[0][:3, 0] for caught in passes if caught.kind == "leaf"]
 
 
+# -- by the library ---------------------------------------------------------------------------
+
+class Blocks:
+    """HostPasses of passes whose sums are in blocks on the CPU, by one call of the library. What is prepared
+    for it stays while a step has the passes of the step before."""
+
+    def __init__(self):
+        self._passes = self._like = self._joined = self._hosts = None
+
+    def to_host(self, passes, scale):
+        """HostPasses in the order of passes, which the next call fills again; None: to_host() makes them.
+        scale: a number."""
+        like = [(one.kind, one.rows, one.samples, one.padded, one.gamma is None) for one in passes]
+        if passes != self._passes or like != self._like:
+            if not passes or not _native.loaded() or any(one.block is None for one in passes):
+                return None
+            self._prepare(passes, like)
+        self._joined(scale)
+        bounds = iter(self._joined.bounds)
+        for host in self._hosts:
+            host.bounds = next(bounds), next(bounds)
+        return self._hosts
+
+    def _prepare(self, passes, like):
+        self._passes, self._like = list(passes), like
+        self._joined = _native.Joined([(one.block, one.site.eps if one.kind == "batch_norm" else -1)
+                                       for one in passes])
+        self._hosts = list(_cut(passes, self._joined.block, ()))
+
+
 # -- on the host ------------------------------------------------------------------------------
 
-def to_host(passes, others=(), scale=1.0):
+def to_host(passes, others=(), scale=1.0, blocks=None):
     """HostPasses in the order of passes, the tensors of others, all in one copy per device, and the
     scale as a number.
 
     scale: what the loss was multiplied by, a number or a tensor; the sums of g are divided by it.
+    blocks: Blocks of the run.
     """
+    joined = None if blocks is None or torch.is_tensor(scale) else blocks.to_host(passes, float(scale))
+    if joined is not None:
+        return joined, fetch(list(others)), float(scale)
     groups = list(_groups(passes))
     ordered = [caught for group, _ in groups for caught in group]
     counted = _leaf_counts(ordered)

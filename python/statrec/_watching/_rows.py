@@ -1,7 +1,7 @@
 """What statrec.watch writes: the sites at the first step, and a row of each step."""
 import math
 
-from . import _passes
+from . import _passes, _running
 
 _STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",
                    "grad_scale")
@@ -101,7 +101,8 @@ class Rows:
                                        one.padded)
 
     def _put_running(self, sites, running):
-        places = [(self._sites[site], values.data_ptr(), 8 * values.stride(0))
+        known = getattr(running, "places", {})
+        places = [(self._sites[site], *(known.get(site) or _running.place(values)))
                   for site, values in running.items() if site in sites]
         self._recorder.put_vectors("mu", [(site, at) for site, at, _ in places])
         self._recorder.put_vectors("sigma2", [(site, at + row) for site, at, row in places])

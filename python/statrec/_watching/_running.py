@@ -2,12 +2,14 @@
 import torch
 from torch.nn.parameter import is_lazy
 
+from .. import _native
 from ._caught import copy_all
 
 
 class Kept(dict):
-    """{site: [2, width]}. block: [2, W], those of all sites side by side in this order, or None."""
-    block = None
+    """{site: [2, width]}. block: [2, W], those of all sites side by side in this order, or None. places:
+    {site: (address of the mean, bytes from there to the variance)} of sites whose block stays."""
+    block, places = None, {}
 
 
 def named(taps):
@@ -62,10 +64,12 @@ class Keeper:
         if places != self._places:
             self._places, self._times = places, [_blocks(places), _blocks(places)]
         self._times.reverse()
-        block, rows, views = self._times[0]
-        with torch.no_grad():
-            copy_all(rows, tensors)
+        block, rows, views, at = self._times[0]
+        if not _native.read_vectors(tensors[0::2] + tensors[1::2], block):
+            with torch.no_grad():
+                copy_all(rows, tensors)
         found = Kept(views)
+        found.places = at
         if away:
             found.update(away)
         else:
@@ -74,10 +78,16 @@ class Keeper:
 
 
 def _blocks(places):
-    """A block [2, W], the rows that it has of each site one after the other, and views by site."""
+    """A block [2, W], the rows that it has of each site one after the other, views and Kept.places by site."""
     block = torch.empty(2, sum(width for _, width in places), dtype=torch.float64)
     views = dict(zip((site for site, _ in places), block.split([width for _, width in places], 1)))
-    return block, [row for view in views.values() for row in view.unbind()], views
+    at = {site: place(view) for site, view in views.items()}
+    return block, [row for view in views.values() for row in view.unbind()], views, at
+
+
+def place(values):
+    """Kept.places of values [2, width]."""
+    return values.data_ptr(), 8 * values.stride(0)
 
 
 def on_cpu(kept):
