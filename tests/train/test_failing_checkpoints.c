@@ -4,19 +4,16 @@
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <glob.h>
 #include <stdio.h>
-#include <sys/wait.h>
 
 #include "small_run.h"
-#include "testing/check.h"
-#include "testing/child_complaint.h"
-#include "testing/failing_hdf5.h"
+#include "testing/failing_deeds.h"
 #include "testing/failing_streams.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/loaded_model.h"
 
-enum { RESULT = 4096, TOGETHER = 16, MOST = 20000 };
-
 static trainer run;
+/* What came of a deed, and of the same one without a failure; "": nothing that can be compared. */
+static char result[4096], whole[4096];
 
 static char *path_of(const char *name) {
     static char path[8][600];
@@ -26,12 +23,26 @@ static char *path_of(const char *name) {
     return p;
 }
 
-/* -- what is done: result is a text of what came of it ------------------------------------------ */
+/* -- what is done ------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 1, 2))) static void set_result(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(result, sizeof result, format, arguments);
+    va_end(arguments);
+    if (failing_at == 0) strcpy(whole, result);
+}
+
+static void set_digest(model *m) {
+    char digest[32];
+    trainer_digest(m, digest);
+    set_result("%s", digest);
+}
 
 static const loaded_model_options plain = {"", NULL, 1};
 static loaded_model opened;
 
-static sr_status open_model(char *result, sr_failure *why) {
+static sr_status open_model(sr_failure *why) {
     loaded_model_text text = {0};
     char digest[32] = "";
     sr_status status = loaded_model_open(&opened, path_of("small-0000006.ckpt"), &plain, why);
@@ -39,104 +50,95 @@ static sr_status open_model(char *result, sr_failure *why) {
     if (status == SR_OK) {
         const text_codec codec = loaded_model_codec(&text);
         trainer_digest(opened.model, digest);
-        snprintf(result, RESULT, "%s, %lld updates, %lld and %lld words, %d steps", digest,
-                 (long long)opened.updates, (long long)vocab_size(codec.dictionary[0]),
-                 (long long)vocab_size(codec.dictionary[1]), codec.steps);
+        set_result("%s, %lld updates, %lld and %lld words, %d steps", digest,
+                   (long long)opened.updates, (long long)vocab_size(codec.dictionary[0]),
+                   (long long)vocab_size(codec.dictionary[1]), codec.steps);
     }
     loaded_model_close_text(&text);
     loaded_model_close(&opened);
     return status;
 }
 
-static sr_status inspect(char *result, sr_failure *why) {
+static sr_status inspect(sr_failure *why) {
     checkpoint_card card;
     bool weights_only = false;
     sr_status status = checkpoint_info_read(path_of("small-0000006.ckpt"), &card, why);
     if (status == SR_OK)
         status = loaded_model_check(path_of("small-0000006.ckpt"), &weights_only, why);
     if (status == SR_OK)
-        snprintf(result, RESULT, "%s, %s, %lld steps, %lld arrays of %lld, %d, '%s'", card.model,
-                 card.weights_digest, (long long)card.steps, (long long)card.arrays,
-                 (long long)card.parameters, weights_only, card.origin);
+        set_result("%s, %s, %lld steps, %lld arrays of %lld, %d, '%s'", card.model,
+                   card.weights_digest, (long long)card.steps, (long long)card.arrays,
+                   (long long)card.parameters, weights_only, card.origin);
     checkpoint_info_free(&card);
     return status;
 }
 
-static sr_status average(char *result, sr_failure *why) {
+static sr_status average(sr_failure *why) {
     char *const names[] = {path_of("small-0000002.ckpt"), path_of("small-0000006.ckpt")};
-    char digest[32];
     sr_status status = loaded_model_open(&opened, names[1], &plain, why);
     if (status == SR_OK) status = loaded_model_average(&opened, names, 2, why);
     if (status == SR_OK)
         status = loaded_model_write(&opened, path_of("written.ckpt"), "two", true, why);
-    if (status == SR_OK)
-        snprintf(result, RESULT, "%s", (trainer_digest(opened.model, digest), digest));
+    if (status == SR_OK) set_digest(opened.model);
     loaded_model_close(&opened);
     return status;
 }
 
-static sr_status archive(char *result, sr_failure *why) {
-    char digest[32];
+static sr_status archive(sr_failure *why) {
     sr_status status = loaded_model_open(&opened, path_of("small-0000002.ckpt"), &plain, why);
     if (status == SR_OK)
         status = weights_write_npz(opened.model, path_of("written.npz"), true, why);
     if (status == SR_OK) opened.model->params.item[0]->t.value[0] = 99;
     if (status == SR_OK) status = weights_read(opened.model, path_of("written.npz"), why);
-    if (status == SR_OK)
-        snprintf(result, RESULT, "%s", (trainer_digest(opened.model, digest), digest));
+    if (status == SR_OK) set_digest(opened.model);
     loaded_model_close(&opened);
     return status;
 }
 
-static sr_status find_resumed(char *result, sr_failure *why) {
+static sr_status find_resumed(sr_failure *why) {
     static train_config c;
     train_resume from;
     sr_status status = train_resume_find(path_of("small.h5"), "", &from, &c, why);
     /* where the newest cannot be read, an older one is taken, and that is told */
-    if (status == SR_OK && *from.passed_over)
-        snprintf(result, RESULT, "%.0s", from.passed_over);
-    else if (status == SR_OK)
-        snprintf(result, RESULT, "%lld updates, %s, %s", (long long)from.updates, from.command,
-                 from.parent);
+    if (status == SR_OK && !*from.passed_over)
+        set_result("%lld updates, %s, %s", (long long)from.updates, from.command, from.parent);
     train_resume_free(&from);
     return status;
 }
 
-static sr_status restore(char *result, sr_failure *why) {
+static sr_status restore(sr_failure *why) {
     char digest[32];
     run.model->params.item[0]->t.value[0] = 99;
     const sr_status status = checkpoint_restore(&run, path_of("small-0000006.ckpt"), why);
     if (status == SR_OK)
-        snprintf(result, RESULT, "%s, %lld updates", (trainer_digest(run.model, digest), digest),
-                 (long long)run.result->updates);
+        set_result("%s, %lld updates", (trainer_digest(run.model, digest), digest),
+                   (long long)run.result->updates);
     return status;
 }
 
-static sr_status write_one(char *result, sr_failure *why) {
-    char digest[32];
+static sr_status write_one(sr_failure *why) {
     const sr_status status = checkpoint_write(&run, path_of("written.ckpt"), why);
-    if (status == SR_OK)
-        snprintf(result, RESULT, "%s", (trainer_digest(run.model, digest), digest));
+    if (status == SR_OK) set_digest(run.model);
     return status;
 }
 
 /* A best one and a newest one, and the older ones go. */
-static sr_status keep_two(char *result, sr_failure *why) {
+static sr_status keep_two(sr_failure *why) {
     run.better = true, run.result->updates = 8, run.checkpoint_newest = run.checkpoint_update = 6;
     const sr_status status = trainer_checkpoint_between(&run, false, why);
-    if (status == SR_OK) snprintf(result, RESULT, "%lld", (long long)run.checkpoint_update);
+    if (status == SR_OK) set_result("%lld", (long long)run.checkpoint_update);
     return status;
 }
 
 /* A run with --force that comes to nothing, and one that ends well. */
-static sr_status replace(char *result, sr_failure *why) {
+static sr_status replace(sr_failure *why) {
     const char *prefix = path_of("small");
     sr_status status = checkpoint_sweep(prefix, why);
     if (status == SR_OK) status = checkpoint_set_aside(prefix, why);
     if (status == SR_OK) status = checkpoint_put_back(prefix, why);
     if (status == SR_OK) status = checkpoint_set_aside(prefix, why);
     if (status == SR_OK) status = checkpoint_drop_old(prefix, why);
-    if (status == SR_OK) snprintf(result, RESULT, "replaced");
+    if (status == SR_OK) set_result("replaced");
     return status;
 }
 
@@ -154,8 +156,13 @@ static void expect_whole(const char *after, const char *name) {
     checkpoint_info_free(&card);
 }
 
+static void look_at_result(const char *after, sr_status status) {
+    if (status == SR_OK && *result && strcmp(result, whole) != 0)
+        complain(after, "%s, not %s", result, whole);
+}
+
 static void look_at_written(const char *after, sr_status status) {
-    (void)status;
+    look_at_result(after, status);
     expect_whole(after, "written.ckpt");
 }
 
@@ -165,6 +172,7 @@ static void look_at_kept(const char *after, sr_status status) {
     int count;
     char name[64];
     sr_failure why = {0};
+    look_at_result(after, status);
     if (checkpoint_list(path_of("small"), &update, &count, &why) != SR_OK || count == 0)
         complain(after, "no checkpoint is left: %s", why.text);
     if (status == SR_OK && (update[0] != 8 || count != 2))
@@ -185,31 +193,17 @@ static int count_files(const char *pattern) {
  * are left are all set aside. */
 static void look_at_replaced(const char *after, sr_status status) {
     const int named = count_files("small-*.ckpt"), aside = count_files("small-*.ckpt.old");
+    look_at_result(after, status);
     if (status == SR_OK && named + aside != 0) complain(after, "%d are left", named + aside);
     if (status != SR_OK && named > 0 && named + aside != 3)
         complain(after, "%d and %d of 3", named, aside);
 }
 
-typedef struct deed {
-    const char *name;
-    sr_status (*run)(char *result, sr_failure *why);
-    void (*look)(const char *after, sr_status status); /* NULL: it writes nothing */
-    bool each; /* every call fails, not only three of each place; of HDF5 there are thousands */
-} deed;
-
-static const deed deeds[] = {
-    {"open", open_model, NULL, true},
-    {"inspect", inspect, NULL, false},
-    {"find the one to resume", find_resumed, NULL, false},
-    {"average", average, look_at_written, false},
-    {"archive", archive, NULL, false},
-    {"restore", restore, NULL, false},
-    {"write", write_one, look_at_written, false},
-    {"keep", keep_two, look_at_kept, false},
-    {"replace", replace, look_at_replaced, true},
-};
-
 /* -- failing ------------------------------------------------------------------------------------ */
+
+static void forget(void) {
+    *result = 0;
+}
 
 static void prepare(void) {
     char command[3000];
@@ -220,68 +214,23 @@ static void prepare(void) {
              "small-0000004.ckpt.part",
              at);
     assert_int_equal(system(command), 0);
+    forget();
 }
 
-static const char *const kind_names[] = {"allocation", "call of the system", "call of HDF5"};
-
-static void fail_one(const deed *d, failing_kind kind, long k, const char *whole) {
-    char after[400], result[RESULT] = "";
-    sr_failure why = {0};
-    if (d->look) prepare();
-    const int descriptors = check_descriptors();
-    failing_begin(kind, k);
-    const sr_status status = d->run(result, &why);
-    const bool reached = failing_end();
-    snprintf(after, sizeof after, "%s, %s %ld at 0x%zx of the text: %s: %.200s", d->name,
-             kind_names[kind], k, failing_offset, sr_status_name(status), why.text);
-    if (status != SR_OK && (strlen(why.text) < 10 || strchr(why.text, '\n')))
-        complain(after, "no reason");
-    if (status != SR_OK && kind == FAILING_ALLOCATIONS && !strstr(why.text, "memory"))
-        complain(after, "nothing of memory");
-    if (!reached && status != SR_OK) complain(after, "not reached");
-    if (status == SR_OK && *result && strcmp(result, whole) != 0)
-        complain(after, "%s, not %s", result, whole);
-    if (kind != FAILING_HDF5 && check_descriptors() != descriptors)
-        complain(after, "%d files are open", check_descriptors() - descriptors);
-    if (d->look) d->look(after, status);
-}
-
-/* HDF5 keeps what it could not close, so each process has its part of the calls. */
-static void fail_some(const deed *d, failing_kind kind, const long *call, int count,
-                      const char *whole) {
-    int status;
-    fflush(NULL);
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        for (int i = 0; i < count; i++) fail_one(d, kind, call[i], whole);
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (status != 0) fail_msg("%s, after %s %ld: %d", d->name, kind_names[kind], call[0], status);
-}
-
-static void fail_each(const deed *d, failing_kind kind) {
-    static long call[MOST];
-    static char whole[RESULT];
-    sr_failure why = {0};
-    prepare();
-    check_ok(d->run(whole, &why), &why); /* libraries keep what they allocate first */
-    prepare();
-    failing_begin(kind, 0);
-    check_ok(d->run(whole, &why), &why);
-    failing_end();
-    const bool each = d->each && kind != FAILING_HDF5;
-    int count = each ? 0 : failing_list(call);
-    while (each && count < failing_made && count < MOST) call[count] = count + 1, count++;
-    for (int i = 0; i < count; i += TOGETHER)
-        fail_some(d, kind, call + i, count - i < TOGETHER ? count - i : TOGETHER, whole);
-    printf("%s: %d places, %d of %ld calls failed: %s\n", d->name, failing_places, count,
-           failing_made, kind_names[kind]);
-}
+static const deed deeds[] = {
+    {"open", open_model, look_at_result, forget, "", false},
+    {"inspect", inspect, look_at_result, forget, "", false},
+    {"find the one to resume", find_resumed, look_at_result, forget, "", false},
+    {"average", average, look_at_written, prepare, "", true},
+    {"archive", archive, look_at_result, forget, "", true},
+    {"restore", restore, look_at_result, forget, "", false},
+    {"write", write_one, look_at_written, prepare, "statrec-test", true},
+    {"keep", keep_two, look_at_kept, prepare, "statrec-test", true},
+    {"replace", replace, look_at_replaced, prepare, "statrec-test", true},
+};
 
 static void fail_all(failing_kind kind) {
-    for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++) fail_each(&deeds[i], kind);
+    for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++) deed_fail_each(&deeds[i], kind);
 }
 
 static void test_allocations(void **state) {
@@ -309,7 +258,7 @@ static int train(void **state) {
         "--epochs=9",    "--checkpoint-every=1",   "--keep=2", "--bpe-merges=3", "--norm=bn",
         "--record=none", "--keep-best=valid_loss", NULL};
     static train_config c;
-    static train_result result;
+    static train_result into;
     static const train_events silent;
     train_result ended;
     char command[3000];
@@ -322,8 +271,9 @@ static int train(void **state) {
     small_parse(&c, alone);
     *c.output = 0; /* a run file writes in the process that began it alone */
     snprintf(c.checkpoint, sizeof c.checkpoint, "%s", path_of("small"));
-    run = (trainer){.config = &c, .events = &silent, .result = &result};
+    run = (trainer){.config = &c, .events = &silent, .result = &into};
     check_ok(trainer_open(&run, "test", &why), &why);
+    prepare();
     return 0;
 }
 
