@@ -9,7 +9,8 @@ from ._caught import copy_all
 class Kept(dict):
     """{site: [2, width]}. block: [2, W], those of all sites side by side in this order, or None. places:
     {site: (address of the mean, bytes from there to the variance)} of sites whose block stays."""
-    block, places = None, {}
+    block = None
+    places: dict = {}
 
 
 def named(taps):
