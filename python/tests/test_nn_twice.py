@@ -4,8 +4,9 @@ twice, torch.compile runs a graph."""
 import copy
 import unittest
 
+from nn_cases import batches, gained, make, sn, step, torch  # first: skipped without torch
+
 from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
-from nn_cases import batches, gained, make, sn, step, torch
 from torch._dynamo.backends.common import aot_autograd
 from torch.utils.checkpoint import checkpoint
 

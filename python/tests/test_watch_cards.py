@@ -7,7 +7,7 @@ import sys
 import unittest
 from unittest import mock
 
-import torch
+from watch_help import torch
 
 from statrec._gpu import _board, _fetch, _kernels
 from statrec._watching import _believed
