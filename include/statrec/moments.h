@@ -91,9 +91,9 @@ typedef struct sr_device_place {
 void sr_read_device_sums(const sr_device_place *places, int64_t count, const void *buffer,
                          double scale, int64_t *rows, double *to, double *found);
 
-/* A pass whose [6, channels] doubles sr_sum_pass has filled. eps: < 0, or that of a batch norm
- * whose node gave the vectors: 1/s for the variance, s = sqrt(variance + eps), and sum g xhat for
- * sum_gc. */
+/* One pass. values [6, channels]: the rows that sr_sum_pass has filled; they belong to the caller.
+ * eps < 0: these are moments and sums. eps >= 0: they are vectors of a batch norm's autograd node,
+ * 1/sqrt(variance + eps) in place of the variance and sum g xhat in place of sum_gc. */
 typedef struct sr_pass_block {
     size_t size;
     int64_t channels;
@@ -101,13 +101,14 @@ typedef struct sr_pass_block {
     double eps;
 } sr_pass_block;
 
-/* `count` passes as the recorder takes them (sr_put_passes). scale: as in sr_read_device_sums, and
- * so is `to`. bounds [count, 2]: least variance, and largest mean^2/variance; NaN where a feature
- * has it. */
+/* Converts `count` passes to the rows that sr_put_passes takes. scale, to: as in
+ * sr_read_device_sums. bounds [count, 2]: the least variance and the largest mean^2/variance of a
+ * pass; NaN if a feature has NaN. */
 void sr_join_passes(const sr_pass_block *passes, int64_t count, double scale, double *to,
                     double *bounds);
 
-/* Vectors of one type of element as doubles, one after the other. from, n [count]. */
+/* Converts `count` vectors of one element type to doubles, one after the other in `to`. n [count]:
+ * their lengths. */
 void sr_read_vectors(const void *const *from, const int64_t *n, int64_t count, sr_element element,
                      double *to);
 

@@ -1,7 +1,7 @@
-/* failing_deeds.h -- deeds, each done while one call of the program's own text fails, call after
- * call (failing_calls.h): what fails says why, in one line with the name of a file, and of memory
- * where an allocation failed; nothing stays open or allocated; what succeeds is looked at by the
- * deed. */
+/* failing_deeds.h -- runs a deed again and again. Each time another call of the program's own text
+ * fails (failing_calls.h). A deed that fails gives its reason in one line, with the name of a file;
+ * after a failed allocation the line has the word memory. Nothing stays open or allocated. The deed
+ * itself checks the result of a success. */
 #ifndef TESTS_FAILING_DEEDS_H
 #define TESTS_FAILING_DEEDS_H
 
