@@ -53,7 +53,6 @@ typedef struct kernels {
     void (*sum_products)(const void *g, const void *x, const double *gamma, int64_t n, double pivot,
                          double sums[5]);
     int64_t (*keep_valid)(const void *x, int64_t n, const uint8_t *valid, void *kept);
-    double (*sum_squares)(const void *x, int64_t n);
 } kernels;
 
 #define ELEMENT float
@@ -321,18 +320,21 @@ void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, d
 
 /* sum_gg[c] of g^2 alone; scratch [2, channels]. */
 static void squares_of(const sr_tensor *g, double *scratch, double *sum_gg) {
+    const kernels *kernel = kernels_of(g->element);
     if (g->inner == 1) {
         const int64_t n = sr_moments(g, scratch, scratch + g->channels, sum_gg);
         for (int64_t c = 0; c < g->channels; c++) sum_gg[c] *= (double)n;
         return;
     }
-    double (*const sum_squares)(const void *, int64_t) = kernels_of(g->element)->sum_squares;
     memset(sum_gg, 0, (size_t)g->channels * sizeof *sum_gg);
     for (int64_t o = 0; o < g->outer; o++)
         for (int64_t i = 0; i < g->inner; i += RUN) {
             const run r = run_of(g, o, i);
-            for (int64_t c = 0; c < g->channels; c++)
-                sum_gg[c] += sum_squares(element_at(g, r.at + c * g->inner), r.n);
+            for (int64_t c = 0; c < g->channels; c++) {
+                double sum, square;
+                kernel->sum_values(element_at(g, r.at + c * g->inner), r.n, 0, &sum, &square);
+                sum_gg[c] += square;
+            }
         }
 }
 

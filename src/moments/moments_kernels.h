@@ -20,10 +20,10 @@ INLINE void NAME(merge_feature)(const ELEMENT *const *row, int n, int64_t k, dou
     mean[k] += step, m2[k] += square - sum * step;
 }
 
-/* merge_feature for ROWS rows and the features k .. k + LANES - 1. */
-INLINE void NAME(merge_lanes)(const ELEMENT *const *row, const ELEMENT *const *later, int64_t k,
-                              double share, double *mean, double *m2) {
-    lanes sum = {0}, square = {0}, delta, center, m;
+/* merge_feature for ROWS rows and the features k .. k + WIDTH - 1. */
+INLINE void NAME(merge_features)(const ELEMENT *const *row, const ELEMENT *const *later, int64_t k,
+                                 double share, double *mean, double *m2) {
+    simd sum = {0}, square = {0}, delta, center, m;
     load_double(&center, mean + k), load_double(&m, m2 + k);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
@@ -31,7 +31,7 @@ INLINE void NAME(merge_lanes)(const ELEMENT *const *row, const ELEMENT *const *l
         NAME(load)(&delta, row[r] + k);
         delta -= center, sum += delta, square += delta * delta;
     }
-    const lanes step = sum * share;
+    const simd step = sum * share;
     center += step, m += square - sum * step;
     memcpy(mean + k, &center, sizeof center), memcpy(m2 + k, &m, sizeof m);
 }
@@ -43,8 +43,8 @@ static void NAME(merge_rows)(const void *const *rows, const void *const *rows_la
     const ELEMENT *x[ROWS], *later[ROWS];
     int64_t k = 0;
     for (int r = 0; r < n; r++) x[r] = rows[r], later[r] = rows_later[r];
-    for (; n == ROWS && k + LANES <= width; k += LANES)
-        NAME(merge_lanes)(x, later, k, share, mean, m2);
+    for (; n == ROWS && k + WIDTH <= width; k += WIDTH)
+        NAME(merge_features)(x, later, k, share, mean, m2);
     for (; k < width; k++) NAME(merge_feature)(x, n, k, share, mean, m2);
 }
 
@@ -54,9 +54,9 @@ INLINE void NAME(add_feature)(const ELEMENT *g, const ELEMENT *x, int64_t k, dou
     to.g[k] += v, to.gc[k] += v * (NAME(value)(x + k) - center), to.gg[k] += v * v;
 }
 
-INLINE void NAME(add_lanes)(const ELEMENT *const *g, const ELEMENT *const *x, int64_t k,
-                            const double *at, gradient_sums to) {
-    lanes a, b, e, v, delta, center;
+INLINE void NAME(add_features)(const ELEMENT *const *g, const ELEMENT *const *x, int64_t k,
+                               const double *at, gradient_sums to) {
+    simd a, b, e, v, delta, center;
     load_double(&a, to.g + k), load_double(&b, to.gc + k), load_double(&e, to.gg + k);
     load_double(&center, at + k);
 #pragma GCC unroll 8
@@ -74,11 +74,11 @@ static void NAME(add_pairs)(const row_pairs *rows, int n, int64_t width, const d
     const row_pairs p = *rows;
     const ELEMENT *const *g = (const ELEMENT *const *)p.g, *const *x = (const ELEMENT *const *)p.x;
     int64_t k = 0;
-    for (; n == PAIRS && k + LANES <= width; k += LANES) {
+    for (; n == PAIRS && k + WIDTH <= width; k += WIDTH) {
         for (int r = 0; r < PAIRS; r++)
             __builtin_prefetch((const ELEMENT *)p.g_later[r] + k),
                 __builtin_prefetch((const ELEMENT *)p.x_later[r] + k);
-        NAME(add_lanes)(g, x, k, center, to);
+        NAME(add_features)(g, x, k, center, to);
     }
     for (; k < width; k++)
         for (int r = 0; r < n; r++) NAME(add_feature)(g[r], x[r], k, center[k], to);
@@ -86,62 +86,41 @@ static void NAME(add_pairs)(const row_pairs *rows, int n, int64_t width, const d
 
 /* -- features outermost or in the middle: n values of one feature ------------------------------ */
 
-/* Adds value i to lane i mod LANES of accumulator i / LANES mod 2, the last ones to one sum. */
+/* Adds value i to partial sum i mod 2 LANES, the last ones to one sum. */
 static void NAME(sum_values)(const void *values, int64_t n, double pivot, double *sum,
                              double *square) {
     const ELEMENT *x = values;
-    lanes a = {0}, b = {0}, c = {0}, d = {0}, v, w;
+    simd a[2 * PARTS] = {0}, b[2 * PARTS] = {0}, v;
     int64_t i = 0;
     for (; i + 2 * LANES <= n; i += 2 * LANES) {
         __builtin_prefetch(
             (const void *)((uintptr_t)(x + i) + PLANE_AHEAD)); /* may be past the end */
-        NAME(load)(&v, x + i), NAME(load)(&w, x + i + LANES);
-        v -= pivot, w -= pivot;
-        a += v, b += v * v, c += w, d += w * w;
+#pragma GCC unroll 4
+        for (int p = 0; p < 2 * PARTS; p++) {
+            NAME(load)(&v, x + i + p * WIDTH);
+            v -= pivot, a[p] += v, b[p] += v * v;
+        }
     }
-    a += c, b += d;
-    *sum = lanes_sum(&a), *square = lanes_sum(&b);
+    for (int p = 0; p < PARTS; p++) a[p] += a[PARTS + p], b[p] += b[PARTS + p];
+    *sum = lanes_sum(a), *square = lanes_sum(b);
     for (; i < n; i++) {
         const double delta = NAME(value)(x + i) - pivot;
         *sum += delta, *square += delta * delta;
     }
 }
 
-INLINE void NAME(add_squares)(quad *sum, const ELEMENT *x) {
-    quad v;
-    NAME(quad)(&v, x);
-    *sum += v * v;
-}
-
-/* `square` of sum_values with pivot 0, the same bits: of its four vectors' halves, in quads. */
-static double NAME(sum_squares)(const void *values, int64_t n) {
-    const ELEMENT *x = values;
-    quad a = {0}, b = {0}, c = {0}, d = {0};
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        __builtin_prefetch((const void *)((uintptr_t)(x + i) + PLANE_AHEAD));
-        NAME(add_squares)(&a, x + i), NAME(add_squares)(&b, x + i + 4);
-        NAME(add_squares)(&c, x + i + 8), NAME(add_squares)(&d, x + i + 12);
-    }
-    a += c, b += d, a += b;
-    double sum = (a[0] + a[2]) + (a[1] + a[3]);
-    for (; i < n; i++) {
-        const double v = NAME(value)(x + i);
-        sum += v * v;
-    }
-    return sum;
-}
-
 static void NAME(sum_gradients)(const void *gradients, const void *inputs, int64_t n, double center,
                                 double sums[3]) {
     const ELEMENT *g = gradients, *x = inputs;
-    lanes a = {0}, b = {0}, e = {0}, v, delta;
+    simd a[PARTS] = {0}, b[PARTS] = {0}, e[PARTS] = {0}, v, delta;
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        NAME(load)(&v, g + i), NAME(load)(&delta, x + i);
-        delta -= center, a += v, b += v * delta, e += v * v;
-    }
-    sums[0] = lanes_sum(&a), sums[1] = lanes_sum(&b), sums[2] = lanes_sum(&e);
+    for (; i + LANES <= n; i += LANES)
+#pragma GCC unroll 2
+        for (int p = 0; p < PARTS; p++) {
+            NAME(load)(&v, g + i + p * WIDTH), NAME(load)(&delta, x + i + p * WIDTH);
+            delta -= center, a[p] += v, b[p] += v * delta, e[p] += v * v;
+        }
+    sums[0] = lanes_sum(a), sums[1] = lanes_sum(b), sums[2] = lanes_sum(e);
     for (; i < n; i++) {
         const double u = NAME(value)(g + i);
         sums[0] += u, sums[1] += u * (NAME(value)(x + i) - center), sums[2] += u * u;
@@ -154,15 +133,18 @@ static void NAME(sum_gradients)(const void *gradients, const void *inputs, int64
 static void NAME(sum_products)(const void *gradients, const void *inputs, const double *gamma,
                                int64_t n, double pivot, double sums[5]) {
     const ELEMENT *g = gradients, *x = inputs;
-    lanes a = {0}, b = {0}, c = {0}, e = {0}, f = {0}, q, v, gain;
+    simd a[PARTS] = {0}, b[PARTS] = {0}, c[PARTS] = {0}, e[PARTS] = {0}, f[PARTS] = {0}, q, v, gain;
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        NAME(load)(&q, g + i), NAME(load)(&v, x + i);
-        if (gamma) load_double(&gain, gamma + i), q *= gain;
-        v -= pivot, a += v, b += v * v, c += q, e += q * q, f += q * v;
-    }
-    sums[0] += lanes_sum(&a), sums[1] += lanes_sum(&b), sums[2] += lanes_sum(&c);
-    sums[3] += lanes_sum(&e), sums[4] += lanes_sum(&f);
+    for (; i + LANES <= n; i += LANES)
+#pragma GCC unroll 2
+        for (int p = 0; p < PARTS; p++) {
+            const int64_t k = i + p * WIDTH;
+            NAME(load)(&q, g + k), NAME(load)(&v, x + k);
+            if (gamma) load_double(&gain, gamma + k), q *= gain;
+            v -= pivot, a[p] += v, b[p] += v * v, c[p] += q, e[p] += q * q, f[p] += q * v;
+        }
+    sums[0] += lanes_sum(a), sums[1] += lanes_sum(b), sums[2] += lanes_sum(c);
+    sums[3] += lanes_sum(e), sums[4] += lanes_sum(f);
     for (; i < n; i++) {
         const double w = NAME(value)(g + i) * (gamma ? gamma[i] : 1);
         const double u = NAME(value)(x + i) - pivot;
@@ -181,8 +163,8 @@ static int64_t NAME(keep_valid)(const void *values, int64_t n, const uint8_t *va
 }
 
 static const kernels NAME(kernels) = {
-    sizeof(ELEMENT),     NAME(read),         NAME(merge_rows), NAME(add_pairs),   NAME(sum_values),
-    NAME(sum_gradients), NAME(sum_products), NAME(keep_valid), NAME(sum_squares),
+    sizeof(ELEMENT),  NAME(read),          NAME(merge_rows),   NAME(add_pairs),
+    NAME(sum_values), NAME(sum_gradients), NAME(sum_products), NAME(keep_valid),
 };
 
 #undef ELEMENT

@@ -1,6 +1,6 @@
-/* simd_load.h -- loads one or eight elements of a tensor as doubles. The vector types of GCC and
- * Clang work on any CPU. Vectors are passed by pointer, so that no calling convention depends on
- * the CPU. */
+/* simd_load.h -- loads one element of a tensor, or a register of them, as doubles. The vector types
+ * of GCC and Clang work on any CPU. Vectors are passed by pointer, so that no calling convention
+ * depends on the CPU. */
 #ifndef MOMENTS_SIMD_LOAD_H
 #define MOMENTS_SIMD_LOAD_H
 
@@ -14,12 +14,16 @@
 #include <immintrin.h>
 #endif
 
-enum { LANES = 8 };
+/* A sum over neighbouring values has LANES partial sums, in PARTS vectors of WIDTH doubles: the
+ * result has the same bits for any WIDTH. GCC 12 keeps vectors wider than a register in memory. */
+#ifdef SIMD_LOAD_AVX512
+enum { LANES = 8, WIDTH = 8 };
+#else
+enum { LANES = 8, WIDTH = 4 };
+#endif
+enum { PARTS = LANES / WIDTH };
 
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
-typedef float float_lanes __attribute__((vector_size(LANES * sizeof(float))));
-typedef uint16_t half_lanes __attribute__((vector_size(LANES * sizeof(uint16_t))));
-typedef uint32_t word_lanes __attribute__((vector_size(LANES * sizeof(uint32_t))));
+typedef double simd __attribute__((vector_size(WIDTH * sizeof(double))));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -56,78 +60,59 @@ INLINE double value_half(const uint16_t *x) {
     return from_bits(bits | sign);
 }
 
-/* -- eight elements ---------------------------------------------------------------------------- */
+/* -- WIDTH elements ---------------------------------------------------------------------------- */
 
-INLINE void load_double(lanes *to, const double *x) {
+INLINE void load_double(simd *to, const double *x) {
     memcpy(to, x, sizeof *to);
 }
 
-#if defined(SIMD_LOAD_AVX512) /* as the conversions below, which GCC 12 splits into halves */
-INLINE void load_float(lanes *to, const float *x) {
-    *to = (lanes)_mm512_cvtps_pd(_mm256_loadu_ps(x));
+#if defined(SIMD_LOAD_AVX512) /* GCC 12 splits the conversions of the third case into halves */
+INLINE void load_float(simd *to, const float *x) {
+    *to = (simd)_mm512_cvtps_pd(_mm256_loadu_ps(x));
 }
 
-INLINE void load_bfloat16(lanes *to, const uint16_t *x) {
+INLINE void load_bfloat16(simd *to, const uint16_t *x) {
     const __m256i from = _mm256_setr_epi16(0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7);
     const __m256i half = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)x));
-    *to = (lanes)_mm512_cvtps_pd(
+    *to = (simd)_mm512_cvtps_pd(
         _mm256_castsi256_ps(_mm256_maskz_permutexvar_epi16(0xaaaa, from, half)));
 }
 
-INLINE void load_half(lanes *to, const uint16_t *x) {
-    *to = (lanes)_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x)));
+INLINE void load_half(simd *to, const uint16_t *x) {
+    *to = (simd)_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x)));
 }
 #else
-INLINE void load_float(lanes *to, const float *x) {
-    float_lanes v;
-    memcpy(&v, x, sizeof v);
-    *to = __builtin_convertvector(v, lanes);
-}
-
-INLINE void load_bfloat16(lanes *to, const uint16_t *x) {
-    half_lanes v;
-    memcpy(&v, x, sizeof v);
-    const word_lanes words = __builtin_convertvector(v, word_lanes) << 16;
-    load_float(to, (const float *)&words);
-}
-
-INLINE void load_half(lanes *to, const uint16_t *x) {
-    for (int i = 0; i < LANES; i++) (*to)[i] = value_half(x + i);
-}
-#endif
-
-/* -- four of them ------------------------------------------------------------------------------ */
-
-/* A register of AVX. GCC 12 keeps wider vectors in memory there. */
-typedef double quad __attribute__((vector_size(4 * sizeof(double))));
-
-INLINE void quad_float(quad *to, const float *x) {
-#if defined(__AVX__) /* as the conversion below, which GCC 12 splits into halves */
-    *to = (quad)_mm256_cvtps_pd(_mm_loadu_ps(x));
+INLINE void load_float(simd *to, const float *x) {
+#if defined(__AVX__)
+    *to = (simd)_mm256_cvtps_pd(_mm_loadu_ps(x));
 #else
-    float v __attribute__((vector_size(4 * sizeof(float))));
-    memcpy(&v, x, sizeof v);
-    *to = __builtin_convertvector(v, quad);
+    *to = (simd){x[0], x[1], x[2], x[3]};
 #endif
 }
 
-INLINE void quad_double(quad *to, const double *x) {
-    memcpy(to, x, sizeof *to);
+INLINE void load_bfloat16(simd *to, const uint16_t *x) {
+#if defined(__AVX__)
+    const __m128i half = _mm_loadl_epi64((const __m128i *)x);
+    *to = (simd)_mm256_cvtps_pd(_mm_castsi128_ps(_mm_unpacklo_epi16(_mm_setzero_si128(), half)));
+#else
+    for (int i = 0; i < WIDTH; i++) (*to)[i] = value_bfloat16(x + i);
+#endif
 }
 
-INLINE void quad_bfloat16(quad *to, const uint16_t *x) {
-    *to = (quad){value_bfloat16(x), value_bfloat16(x + 1), value_bfloat16(x + 2),
-                 value_bfloat16(x + 3)};
+INLINE void load_half(simd *to, const uint16_t *x) {
+#if defined(__F16C__)
+    *to = (simd)_mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)x)));
+#else
+    for (int i = 0; i < WIDTH; i++) (*to)[i] = value_half(x + i);
+#endif
 }
+#endif
 
-INLINE void quad_half(quad *to, const uint16_t *x) {
-    *to = (quad){value_half(x), value_half(x + 1), value_half(x + 2), value_half(x + 3)};
-}
-
-/* The sum of the eight, pairwise. */
-INLINE double lanes_sum(const lanes *v) {
-    const lanes a = *v;
-    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+/* The sum of a's LANES, pairwise. */
+INLINE double lanes_sum(const simd a[PARTS]) {
+    double of[LANES];
+    memcpy(of, a, sizeof of);
+    return ((of[0] + of[4]) + (of[2] + of[6])) + ((of[1] + of[5]) + (of[3] + of[7]));
 }
 
 #endif
