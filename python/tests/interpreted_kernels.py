@@ -150,6 +150,22 @@ class Nodes(CardCase):
             for one in step["passes"]:
                 self.close_to(one, reference(x, weight), 4e-6)
 
+    def test_a_site_that_changes_has_both_places(self):
+        """One whose mean is beyond the bound until the next look, and then within it: each place goes once and,
+        wanted again, stays, so that later changes make no board."""
+        model, boards = nn.Sequential(nn.BatchNorm1d(6)), []
+        x, weight = torch.randn(9, 6), torch.randn(9, 6)
+        with fake_watch(model) as run:
+            for step in range(36):
+                offset = 9.0 * ((step + 1).bit_length() % 2)
+                (model(x + offset * torch.ones((), requires_grad=True)) * weight).sum().backward()
+                run.step()
+                run._drain()
+                boards.append(run._cards.boards[x.device])
+        self.assertEqual(sorted(key[1] for key in boards[-1].keys), ["node", "read"])
+        self.assertEqual(len(set(map(id, boards[20:]))), 1)
+        self.assertEqual(len(self.read), 22)  # step 0, and those whose number has 1, 3 or 5 bits
+
     def test_scalars_alone_read_nothing(self):
         _, one, want = self.norm(3, gradient_norms=False)
         self.close_to({**one, "sum_gg": want["sum_gg"]}, want, 4e-6)

@@ -41,6 +41,7 @@ class Cards:
         self.before, self.running = [], []  # (Running, what it kept): last but one, and last
         self.vectors, self.queued = [], False  # of nodes, until the backward pass ends
         self.used, self.sent, self.look = set(), 0, 2  # keys since the last look at them, steps, the next look
+        self.gone = set()  # keys whose places went
 
     # -- forward ------------------------------------------------------------------------------
 
@@ -231,14 +232,17 @@ class Cards:
 
     def _look(self, sent):
         """Places that no pass has taken for some steps go: of sites that were read first and whose node is
-        believed since. After 2 steps, 2 more, 4 more and so on, so that a site that changes costs little."""
+        believed since. After 2 steps, 2 more, 4 more and so on, and each of them once: a site that is read in
+        some steps and believed in others has both places from then on, and no new board."""
         self.used.update(one.slot.key for placed in sent.placed.values() for one in placed)
         self.sent += 1
         if self.sent < self.look:
             return
         for device, board in list(self.boards.items()):
-            if any(key not in self.used for key in board.keys):
-                self._board(device, {}, self.used.__contains__)
+            gone = board.keys.keys() - self.used - self.gone
+            if gone:
+                self._board(device, {}, lambda key: key not in gone)
+                self.gone |= gone
         self.look, self.used = 2 * self.look, set()
 
     def put(self, job):
