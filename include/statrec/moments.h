@@ -112,9 +112,6 @@ void sr_join_passes(const sr_pass_block *passes, int64_t count, double scale, do
 void sr_read_vectors(const void *const *from, const int64_t *n, int64_t count, sr_element element,
                      double *to);
 
-/* to[i] = from[i], n numbers. */
-void sr_read_floats(const float *from, int64_t n, double *to);
-
 /* How far the running means of `sites` batch norms moved in a step. batch, before, after: addresses
  * of [width[s]] doubles of each site s: batch mean, running mean before and after. moved, apart
  * [sites]: sums over features of (after - before)(batch - before) and of (batch - before)^2. */

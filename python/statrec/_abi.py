@@ -127,7 +127,7 @@ _ROWS = [c_int64, c_int64, c_void_p, _WHY]  # first, count, value, why
 # Calls of some microseconds, which keep the interpreter's lock: a thread that writes would have to wait
 # for the training thread after each of them, and the training thread for it.
 QUICK = ("sr_add_seconds", "sr_put_vectors", "sr_put_scalars", "sr_put_step_scalar",
-         "sr_read_floats", "sr_join_passes", "sr_read_vectors", "sr_sum_moves")
+         "sr_join_passes", "sr_read_vectors", "sr_sum_moves")
 
 # name: (what it returns, what it takes)
 PROTOTYPES = {
@@ -146,7 +146,6 @@ PROTOTYPES = {
     "sr_row_norms": (None, [_BYTES, _BYTES, c_void_p, c_double, c_bool, c_void_p]),
     "sr_sum_pass": (None, [_BYTES]),
     "sr_read_device_sums": (None, [_BYTES, c_int64, c_void_p, c_double, *[c_void_p] * 3]),
-    "sr_read_floats": (None, [c_void_p, c_int64, c_void_p]),
     "sr_join_passes": (None, [_BYTES, c_int64, c_double, c_void_p, c_void_p]),
     "sr_read_vectors": (None, [c_void_p, c_void_p, c_int64, c_int, c_void_p]),
     "sr_sum_moves": (None, [c_int64, *[c_void_p] * 6]),

@@ -28,13 +28,10 @@ _seven = struct.Struct("@7P").pack_into
 
 
 @functools.lru_cache(maxsize=None)
-def _functions():
-    """The functions of moments.h that are called here; None: the library does not load."""
+def _library():
+    """The library with the functions of moments.h; None: it does not load."""
     try:
-        loaded = library()
-        return (loaded.sr_moments, loaded.sr_gradient_sums, loaded.sr_row_norms,
-                loaded.sr_sum_pass, loaded.sr_read_device_sums, loaded.sr_read_floats,
-                loaded.sr_sum_moves, loaded.sr_join_passes, loaded.sr_read_vectors)
+        return library()
     except Error:
         return None
 
@@ -43,17 +40,17 @@ def reads(x, g=None):
     """Whether moments(x), or the functions of g and x, may be called: x [R, d] or [N, d, L]."""
     return (x.is_cpu and x.dtype in _ELEMENTS and x.is_contiguous()
             and (g is None or g.is_cpu and g.dtype in _ELEMENTS and g.is_contiguous())
-            and torch.get_num_threads() <= _THREADS and _functions() is not None)
+            and torch.get_num_threads() <= _THREADS and _library() is not None)
 
 
 def loaded():
     """Whether the library is there."""
-    return _functions() is not None
+    return _library() is not None
 
 
 def ready():
     """Whether torch has so few threads that the library is called."""
-    return torch.get_num_threads() <= _THREADS and _functions() is not None
+    return torch.get_num_threads() <= _THREADS and _library() is not None
 
 
 def element(dtype):
@@ -72,7 +69,7 @@ class PassSums:
 
     def __init__(self, shape, dtype, vector_dtype, to, square, eps, root):
         self._given, self.squares = ctypes.create_string_buffer(_pass_sums.size), (ctypes.c_double * 2)()
-        self._at, self._call = ctypes.addressof(self._given), _functions()[3]
+        self._at, self._call = ctypes.addressof(self._given), _library().sr_sum_pass
         _pass_sums.pack_into(self._given, 0, _pass_sums.size, *[0] * 7, _ELEMENTS[dtype],
                              _ELEMENTS[vector_dtype], *shape, to.data_ptr(),
                              ctypes.addressof(self.squares) if square else 0, eps, root)
@@ -101,7 +98,7 @@ class DeviceSums:
         Returns the rows, and four numbers of each pass one after the other: two squared norms of rows, the
         least variance, the largest mean^2/variance."""
         self._rows[:] = rows
-        _functions()[4](self._places, self._count, buffer, scale, self._rows, self._to, self._found)
+        _library().sr_read_device_sums(self._places, self._count, buffer, scale, self._rows, self._to, self._found)
         return self._rows[:], self._found[:]
 
 
@@ -123,13 +120,13 @@ class Joined:
 
     def __call__(self, scale):
         """scale: factor of the loss, by which the sums of g are divided."""
-        _functions()[7](self._given, self._count, scale, self._to, self.bounds)
+        _library().sr_join_passes(self._given, self._count, scale, self._to, self.bounds)
 
 
 def read_vectors(tensors, to):
     """The tensors [n] as doubles in `to`, one after the other; False: not by the library."""
     dtype = tensors[0].dtype
-    if dtype not in _ELEMENTS or _functions() is None or not all(
+    if dtype not in _ELEMENTS or _library() is None or not all(
             [one.dtype is dtype and one.is_contiguous() for one in tensors]):
         return False
     count = len(tensors)
@@ -137,13 +134,8 @@ def read_vectors(tensors, to):
     if sum(given[count:]) != to.numel():
         return False
     at = given.buffer_info()[0]
-    _functions()[8](at, at + 8 * count, count, _ELEMENTS[dtype], to.data_ptr())
+    _library().sr_read_vectors(at, at + 8 * count, count, _ELEMENTS[dtype], to.data_ptr())
     return True
-
-
-def read_floats(address, to):
-    """float32 numbers at an address as doubles in `to`, contiguous on the CPU."""
-    _functions()[5](address, to.numel(), to.data_ptr())
 
 
 def sum_moves(widths, batch, before, after):
@@ -152,7 +144,7 @@ def sum_moves(widths, batch, before, after):
     given = array.array("q", [*widths, *batch, *before, *after])
     found, at = array.array("d", bytes(16 * count)), given.buffer_info()[0]
     to = found.buffer_info()[0]
-    _functions()[6](count, *(at + 8 * count * row for row in range(4)), to, to + 8 * count)
+    _library().sr_sum_moves(count, *(at + 8 * count * row for row in range(4)), to, to + 8 * count)
     return found[:count].tolist(), found[count:].tolist()
 
 
@@ -170,7 +162,7 @@ def moments(x):
     width, inner = shape[1], shape[2] if len(shape) == 3 else 1
     found = torch.empty(3, width, dtype=torch.float64)
     at, row = found.data_ptr(), 8 * width
-    _functions()[0](_packed(_SIZE, x.data_ptr(), _ELEMENTS[x.dtype], shape[0], width, inner, 0, 0),
+    _library().sr_moments(_packed(_SIZE, x.data_ptr(), _ELEMENTS[x.dtype], shape[0], width, inner, 0, 0),
                     at, at + row, at + 2 * row)
     return found
 
@@ -180,7 +172,7 @@ def gradient_sums(g, x, center):
     of_g, of_x, width = _given(g, x)
     found, center = torch.empty(3, width, dtype=torch.float64), center.contiguous()
     at, row = found.data_ptr(), 8 * width
-    _functions()[1](of_g, of_x, center.data_ptr(), at, at + row, at + 2 * row)
+    _library().sr_gradient_sums(of_g, of_x, center.data_ptr(), at, at + row, at + 2 * row)
     return found
 
 
@@ -191,6 +183,6 @@ def row_norms(g, x, gamma, eps, root):
     if gamma is not None:
         gamma = gamma.double().contiguous()
     of_g, of_x, _ = _given(g, x)
-    _functions()[2](of_g, of_x, None if gamma is None else gamma.data_ptr(), eps, root,
+    _library().sr_row_norms(of_g, of_x, None if gamma is None else gamma.data_ptr(), eps, root,
                     square.data_ptr())
     return square

@@ -91,7 +91,9 @@ void sr_read_device_sums(const sr_device_place *places, int64_t count, const voi
             read_sums(p, sums, rows[i] > 0 ? (double)rows[i] : 1, scale, &here);
         else
             read_node(p, at(buffer, p->vectors), sums, scale, &here);
-        if (p->gain >= 0) sr_read_floats(at(buffer, p->gain), p->channels, here.row[GAIN]);
+        if (p->gain >= 0)
+            sr_read_vectors(&(const void *){at(buffer, p->gain)}, &p->channels, 1, SR_FLOAT32,
+                            here.row[GAIN]);
         for (int64_t c = 0; c < p->channels && p->gain < 0; c++) here.row[GAIN][c] = 1;
         found[DX] = more[DX] / (scale * scale), found[DIRECT] = more[DIRECT] / (scale * scale);
         bounds_of(&here, p->channels, found);
@@ -133,10 +135,6 @@ void sr_join_passes(const sr_pass_block *passes, int64_t count, double scale, do
         bounds_of(&here, passes[i].channels, found);
         bounds[2 * i] = found[LEAST_VARIANCE], bounds[2 * i + 1] = found[LARGEST_MEAN];
     }
-}
-
-void sr_read_floats(const float *from, int64_t n, double *to) {
-    for (int64_t i = 0; i < n; i++) to[i] = from[i];
 }
 
 void sr_sum_moves(int64_t sites, const int64_t *width, const double *const *batch,

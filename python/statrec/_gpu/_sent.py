@@ -115,7 +115,7 @@ class Running:
             doubles = torch.empty(self.count, dtype=torch.float64)
             self._hosts[when] = doubles, {site: doubles[a:b].view(2, -1) for site, a, b in self.places}
         doubles, views = self._hosts[when]
-        _native.read_floats(block.data_ptr(), doubles)
+        _native.read_vectors([block], doubles)
         return views
 
 
