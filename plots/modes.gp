@@ -41,11 +41,8 @@ row_of(r) = 1 + int((r - 1) / columns)
 last_in_column(r) = r + columns > runs
 # Titles as wide as their panels, in up to three lines that end behind a space or a comma where there is one.
 title_most = int((panel_width(columns) + 2 * pad_right) / 0.062)
-line_end(text, n) = n < 2 ? title_most : text[n:n] eq ' ' || text[n:n] eq ',' ? n : line_end(text, n - 1)
-folded(text, lines) = strlen(text) <= title_most || lines == 1 ? cut(text, title_most) : \
-    text[1:line_end(text, title_most)]."\n".folded(text[line_end(text, title_most)+1:*], lines - 1)
 title_lines(text, lines) = strlen(text) <= title_most || lines == 1 ? 1 : \
-    1 + title_lines(text[line_end(text, title_most)+1:*], lines - 1)
+    1 + title_lines(text[fold_end(text, title_most)+1:*], lines - 1)
 in_three(text) = folded(text, 3)
 eval keep_apart('run_folded', 'run_label', sprintf('%d', runs), 'in_three', 'in_three')
 most_lines = 1

@@ -48,6 +48,9 @@ do for [p=1:4] {
     }
 }
 eval LEGEND_ROOM
+# A row of three or four marks has room for a name of three lines.
+dot_lines = 3
+dot_most = int((figure_width < 4 ? 0.38 : 0.3) * figure_width / dot_letter)
 eval DOT_ROOM
 set pointsize 0.75
 if (!figure_fixed) {

@@ -234,19 +234,21 @@ epoch_x(first, last, tics) = x_axis(epoch_from(first), epoch_from(first) + epoch
 array dot_name[entries + 8]
 dot_count = 0
 dot_letter = 0.06
-# Long names take two lines.
+# Long names take up to dot_lines lines.
+dot_lines = 2
 dot_most = int((figure_width < 4 ? 0.38 : 0.24) * figure_width / dot_letter)
-dot_cut(text) = (title_most = dot_most, folded(text))
+dot_cut(text) = (title_most = dot_most, folded(text, dot_lines))
 dot_tail(text) = (title_most = dot_most, folded_tail(text))
-first_line(text) = strstrt(text, "\n") ? text[1:strstrt(text, "\n")-1] : text
-line_most(text) = strlen(first_line(text)) == strlen(text) ? strlen(text) : strlen(first_line(text)) > strlen(text) - strlen(first_line(text)) - 1 ? strlen(first_line(text)) : \
-    strlen(text) - strlen(first_line(text)) - 1
+line_end(text) = strstrt(text, "\n")
+line_count(text) = line_end(text) ? 1 + line_count(text[line_end(text)+1:*]) : 1
+larger(a, b) = a > b ? a : b
+line_most(text) = line_end(text) ? larger(line_end(text) - 1, line_most(text[line_end(text)+1:*])) : strlen(text)
 array dot_full[entries + 8]
 DOT_ROOM = 'dot_longest = 1; dot_row = 0.16; '. \
     'do for [i=1:dot_count] { dot_full[i] = dot_name[i] }; eval keep_apart("dot_name", "dot_full", sprintf("%d", dot_count), "dot_cut", "dot_tail"); '. \
     'do for [i=1:dot_count] { '. \
     'if (line_most(dot_name[i]) > dot_longest) { dot_longest = line_most(dot_name[i]) }; '. \
-    'if (line_most(dot_name[i]) < strlen(dot_name[i])) { dot_row = 0.3 } }; '. \
+    'dot_row = larger(dot_row, 0.02 + 0.14 * line_count(dot_name[i])) }; '. \
     'dot_height = head_height + note_height + legend_height + pad_bottom + dot_row * (dot_count + 0.5); '. \
     'if (dot_height > figure_height) { figure_height = grow(dot_height); eval terminal(figure_height) }; '. \
     'pad_left = 0.24 + dot_letter * dot_longest; gap_x = 0.3; set pointsize 0.6; '. \
@@ -280,13 +282,15 @@ heat_map(file, c, curves, rows) = sprintf('set yrange [%g:0.5] noextend; plot "%
 # -- a panel per run ---------------------------------------------------------------------------
 # eval RUN_PANELS, behind pads and legend, makes room for `cells` panels, those of the runs and what a figure adds, in rows
 # of up to three; further rows make the figure higher. Then eval cell_panel(i), and run_title(r) above it: run_label[r] in up to two
-# lines that end behind a space or a comma where there is one, or in one with run_below[r] below.
+# lines that end behind a space, a comma or else a hyphen where there is one, or in one with run_below[r] below.
 array run_below[runs]
 do for [r=1:runs] { run_below[r] = '' }
 title_most = 1
-fold_end(text, n) = n < 2 ? title_most : text[n:n] eq ' ' || text[n:n] eq ',' ? n : fold_end(text, n - 1)
-folded(text) = strlen(text) <= title_most ? text : \
-    text[1:fold_end(text, title_most)]."\n".cut(text[fold_end(text, title_most)+1:*], title_most)
+fold_end(text, n) = n < 2 ? hyphen_end(text, title_most) : text[n:n] eq ' ' || text[n:n] eq ',' ? n : fold_end(text, n - 1)
+hyphen_end(text, n) = n < 2 ? title_most : text[n:n] eq '-' ? n : hyphen_end(text, n - 1)
+folded(text, lines) = strlen(text) <= title_most || lines == 1 ? cut(text, title_most) : \
+    text[1:fold_end(text, title_most)]."\n".folded(text[fold_end(text, title_most)+1:*], lines - 1)
+in_two(text) = folded(text, 2)
 folded_tail(text) = strlen(text) <= title_most ? text : text[1:fold_end(text, title_most)]."\n".title_tail(text[fold_end(text, title_most)+1:*])
 title_cut(text) = cut(text, title_most)
 title_tail(text) = strlen(text) <= title_most ? text : text[1:title_most-1].'…'
@@ -299,7 +303,7 @@ RUN_PANELS = 'cell_columns = cells < 4 ? cells : cells == 4 ? 2 : 3; '. \
     'title_most = int((panel_width(cell_columns) + 0.3) / 0.058); title_lines = 1; '. \
     'do for [r=1:runs] { title_lines = strlen(run_label[r]) > title_most || strlen(run_below[r]) ? 2 : title_lines }; '. \
     'above_panels = head_height + note_height + legend_height - 0.12; '. \
-    'eval keep_apart("run_folded", "run_label", sprintf("%d", runs), "folded", "folded_tail"); '. \
+    'eval keep_apart("run_folded", "run_label", sprintf("%d", runs), "in_two", "folded_tail"); '. \
     'eval TITLE_BRIEF; eval keep_apart("run_cut", "run_brief", sprintf("%d", runs), "title_cut", "title_tail"); '. \
     'legend_height = legend_height + 0.12 * title_lines; gap_y = 0.5 + 0.12 * title_lines; '. \
     'figure_height = grow(above_panels + (figure_height - above_panels + 0.12 * (title_lines - 1)) * cell_rows); '. \

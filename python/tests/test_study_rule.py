@@ -218,7 +218,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual(lines[2], "| bn | 3 of 3 | +0.010 ± 0.005 | the opposite: higher |")
 
     def test_split_adds_up(self):
-        """Optimization, generalization and discrepancy, each with its interval."""
+        """Training, generalization and discrepancy, each with its interval."""
         head = HEAD + "# column train_loss_batch: nats\n# column valid_loss_batch: nats\nstep\tvalid_loss\ttrain_loss_batch\tvalid_loss_batch\n"
         for seed, noise in NOISE.items():
             for norm, parts in (("ln", (0, 0, 0)), ("bn", (0.01 + noise, 0.05, 0.04 - noise))):
@@ -226,7 +226,7 @@ class Blocks(unittest.TestCase):
                 self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", head + "".join(
                     f"{step}\t{batch + parts[2]!r}\t{train!r}\t{batch!r}\n" for step in STEPS))
         lines = self.block("split=far of=norm against=ln max-tokens=2048 norm=bn")
-        self.assertEqual(lines[0], "| norm | pairs | difference | optimization | generalization | discrepancy | verdict |")
+        self.assertEqual(lines[0], "| norm | pairs | difference | training | generalization | discrepancy | verdict |")
         self.assertEqual(lines[2], "| bn | 3 of 3 | +0.100 ± 0.000 | +0.010 ± 0.005 | +0.050 ± 0.000 | +0.040 ± 0.005 | difference seen: higher |")
         self.put("conf/near.conf", CONF)
         self.assertIn("No pair yet: `near`.", self.block("split=far,near of=norm against=ln max-tokens=2048 norm=bn")[-2])

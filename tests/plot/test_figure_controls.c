@@ -190,6 +190,17 @@ static void test_long_labels(void **state) {
                 "grep -q '>…seed 1, and' l.svg && grep -q '>…seed 2, and' l.svg");
 }
 
+/* Three lines beside a row of several marks; without a space a line ends behind a hyphen. */
+static void test_lines_of_names(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_shell("for f in nlp_ln nlp_bn cv_ln cv_bn; do echo \"$STATREC_SAMPLES\"/$f.h5; done | "
+                "xargs statplot parts --size 5.5x3 -o n.svg --labels "
+                "'a,normalized by multi30k-german-english-spoken texts in any order,c,d' && "
+                "grep -q '>normalized by *<' n.svg && grep -q '>multi30k-german-english-<' n.svg "
+                "&& grep -q '>spoken texts in any order<' n.svg && ! grep -q 'multi…' n.svg");
+}
+
 static void write_heads(const char *name, int heads) {
     char config[160];
     sr_options o = run_options();
@@ -309,10 +320,11 @@ int main(void) {
         cmocka_unit_test(test_axes),           cmocka_unit_test(test_smooth),
         cmocka_unit_test(test_steps),          cmocka_unit_test(test_size_and_title),
         cmocka_unit_test(test_venues),         cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_names),          cmocka_unit_test(test_sample_runs),
-        cmocka_unit_test(test_formats),        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_bad_line),       cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_replaced_means), cmocka_unit_test(test_long_labels),
+        cmocka_unit_test(test_lines_of_names), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_sample_runs),    cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_help),           cmocka_unit_test(test_bad_line),
+        cmocka_unit_test(test_terminal),       cmocka_unit_test(test_replaced_means),
+        cmocka_unit_test(test_long_labels),
     };
     return cmocka_run_group_tests(tests, write_templates, NULL);
 }

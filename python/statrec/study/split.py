@@ -3,7 +3,7 @@ from .rule import half_width, last_third
 from .printed import drawn, named
 from .verdicts import Verdict, plus_minus
 
-PARTS = {"difference": "valid_loss", "optimization": "train_loss_batch",
+PARTS = {"difference": "valid_loss", "training": "train_loss_batch",
          "generalization": "valid_loss_batch-train_loss_batch", "discrepancy": "valid_loss-valid_loss_batch"}
 
 
