@@ -62,7 +62,7 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "place", "of the site among the recorded ones, in forward order, from 1");
     tsv_column(t, "step", "forward and backward passes so far");
-    tsv_column(t, "tensor", "input: X, what the site normalises; gradient: dL/dX");
+    tsv_column(t, "tensor", "input: X, what the site normalizes; gradient: dL/dX");
     tsv_column(t, "N", "valid rows of X");
     tsv_column(t, "statistic",
                released ? "C_max: sigma_1^2 / N; C_p: (sigma_1 / sigma_m)^2"

@@ -9,7 +9,7 @@
 #: table t stat-gap {runs} --metric {metric}
 #: table? w stat-tid {runs} --stat mean,var --site last-bn
 # A line of points per run, in the given order; labels are the norm and those of its options that differ (--labels
-# for others); below them what RBN prints for IWSLT14 (--published) or other tables (--published-table). Left: mean and variance TID of the last batch-normalised site, of the final pass where there is
+# for others); below them what RBN prints for IWSLT14 (--published) or other tables (--published-table). Left: mean and variance TID of the last batch-normalized site, of the final pass where there is
 # one, else mean over the last tenth of the steps. Right: the metric at the last evaluation; bar: 95 % interval of the
 # mean of its replicates, runs that differ in their seed alone; the published metric, of other data, on an axis of its own. LN has no TID.
 

@@ -1,4 +1,4 @@
-#: title PowerNorm figure 6: normalised singular values of the word embedding
+#: title PowerNorm figure 6: normalized singular values of the word embedding
 #: question features
 #: runs 1- LN.h5 PN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn nlp_pn

@@ -8,7 +8,7 @@
 #: table t stat-gap {runs} --metric {metric}
 #: table? w stat-tid {runs} --stat mean,var --site last-bn
 # One point per run (statrec train --norm-at 'encoder.0.*=bn,encoder.*=ln' and so on); a line per model and data set
-# through the means (large points) of runs (small points) with as many sites. Discrepancy of the last batch-normalised site, of the final
+# through the means (large points) of runs (small points) with as many sites. Discrepancy of the last batch-normalized site, of the final
 # pass where there is one, else mean over the last tenth of the steps. Gap to the run with the fewest such
 # sites (the unreplaced one), positive where the run is better.
 

@@ -8,7 +8,7 @@
 #: table t stat-lngrad {run} --per-step --buckets {buckets} --phase {steps} --site {site} --stat g_var,free_var,grad_var,exact_var
 #: curves t by site x percent y row_g_var,row_free_var,row_grad_var,row_exact_var buckets 100
 #: table g stat-lngrad {run}
-# Over the features of a row, averaged over rows: D_g, variance of g, the gradient at the normalised vector; D_g/s^2, the
+# Over the features of a row, averaged over rows: D_g, variance of g, the gradient at the normalized vector; D_g/s^2, the
 # variance that dx would have if mean and deviation of the row were constants; the variance of dx. The theorem states
 # that the third is at most the second, at the same g, x and s: of one network. Every further run has panels and
 # axes of its own. Left: through training at one site, medians of each 1/100; right: the third over the second at

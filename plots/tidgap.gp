@@ -1,4 +1,4 @@
-#: title Regularized BN: discrepancy of the last batch-normalised site against the gap to the reference run of the task
+#: title Regularized BN: discrepancy of the last batch-normalized site against the gap to the reference run of the task
 #: question papers
 #: runs 2- LN.h5 BN.h5 [MORE.h5...]
 #: lines runs

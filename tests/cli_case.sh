@@ -11,7 +11,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 # The output in a form that does not depend on the place or the version.
-normalise() {
+normalize() {
     sed -e "s|$work/tmp|TMP|g" -e "s|$TOP|TOP|g" -e "s/$version/VERSION/g" "$1" >"$1.seen"
 }
 
@@ -60,8 +60,8 @@ if [ $status -eq 77 ]; then
     echo "$1: $(grep '^skip' "$work/stdout" || echo 'skip: no reason given')"
     exit 77
 fi
-normalise "$work/stdout"
-normalise "$work/stderr"
+normalize "$work/stdout"
+normalize "$work/stderr"
 [ -n "$UPDATE" ] && update
 {
     compare "$case/stdout" "$work/stdout.seen"

@@ -24,7 +24,7 @@
     X(axis, SR_KIND_SIZE,                                                                          \
       "what the method takes its statistics over: batch, row or sample; -: it takes none")         \
     X(uses, SR_KIND_SIZE,                                                                          \
-      "which of mu, sigma2, psi2 over the axis it normalises with, separated by commas")           \
+      "which of mu, sigma2, psi2 over the axis it normalizes with, separated by commas")           \
     X(constants, SR_KIND_SIZE, "those of uses that its backward pass takes for constants")
 
 /* X(name, definition): int32 [S] under /sites. The oldest files lack observed. */
@@ -139,7 +139,7 @@ typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_bette
  * them step int64 [P] and rows int64 [P, S]: the valid rows N, -1 for a site that was not measured.
  * Only in files with options.spectra. */
 #define SR_SPECTRA(X)                                                                              \
-    X(input, "singular values of X [N, d], the tensor that the site normalises, valid rows, not "  \
+    X(input, "singular values of X [N, d], the tensor that the site normalizes, valid rows, not "  \
              "centred: roots of the eigenvalues of X^T X in double")                               \
     X(gradient, "singular values of dL/dX [N, d], this site's own, in the same way")
 
@@ -154,7 +154,7 @@ typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_bette
  * in that pass; NaN and -1 at a site without pairs. Only in files with options.pairs. */
 #define SR_PAIRS(X)                                                                                \
     X(x, FLOAT32,                                                                                  \
-      "entry of the tensor that the site normalises, drawn at random from the valid "              \
+      "entry of the tensor that the site normalizes, drawn at random from the valid "              \
       "rows and all features of one batch")                                                        \
     X(y, FLOAT32,                                                                                  \
       "the output at that entry before gain and bias, (y - beta)/gamma; NaN where "                \

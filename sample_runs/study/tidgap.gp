@@ -1,4 +1,4 @@
-#: title Regularized BN: discrepancy of the last batch-normalised site against the gap to LN, over tasks
+#: title Regularized BN: discrepancy of the last batch-normalized site against the gap to LN, over tasks
 #: runs 2- LN.h5 BN.h5 RBN.h5 [MORE.h5...]
 #: size 6.5 2.6
 #: metric valid_f1,valid_uas_nopunct,valid_accuracy

@@ -75,7 +75,7 @@ static void measure(const unsigned char *bytes, int count, int c, double *mean, 
     *deviation = sqrt(squares / n);
 }
 
-static void normalises_channels_last(void **state) {
+static void normalizes_channels_last(void **state) {
     (void)state;
     const char *dir = make_folder();
     write_records(dir, "data_batch_1.bin", 6, 0);
@@ -322,7 +322,7 @@ static void reads_the_shared_batches(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_any_subset),
-        cmocka_unit_test(normalises_channels_last),
+        cmocka_unit_test(normalizes_channels_last),
         cmocka_unit_test(augments_by_crop_and_mirror),
         cmocka_unit_test(augments_by_seed_epoch_image),
         cmocka_unit_test(visits_every_image_once),

@@ -1,6 +1,6 @@
 /* test_every_model.c -- what holds for every row of the table of models, a new one too, on a batch
  * of its task: the gradient of each parameter by differences along a direction (in the double
- * build), the same bytes on any number of threads, each site normalised once in a pass, each listed
+ * build), the same bytes on any number of threads, each site normalized once in a pass, each listed
  * dropout and norm heeded, every failing allocation of its making survived. */
 #include <math.h>
 #include <stdio.h>

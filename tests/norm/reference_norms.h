@@ -22,7 +22,7 @@ typedef struct reference_call {
     double *y, *dx, *dgamma, *dbeta, *own_grad[NORM_OWN_MAX];
     double *stat[NORM_VECTOR_COUNT]; /* [d] */
     double penalty;
-    /* What the method normalises and the gradient there: x and dx, unless a layer scale stands in
+    /* What the method normalizes and the gradient there: x and dx, unless a layer scale stands in
      * front; then memory of the caller's. */
     double *u, *du;
 } reference_call;

@@ -1,4 +1,4 @@
-/* reference_rows.c -- the methods of reference_norms.h that normalise rows or samples; formulas of
+/* reference_rows.c -- the methods of reference_norms.h that normalize rows or samples; formulas of
  * docs/norms.md 3 to 9. */
 #include "reference_methods.h"
 
@@ -24,7 +24,7 @@ static bool in_set(const reference_call *c, int64_t i, int64_t sample) {
 
 /* The values of one sample and the features first .. first + width - 1 as one "row" of section
    3. */
-static void normalise_set(reference_call *c, const row_form *f, int64_t sample, int64_t first,
+static void normalize_set(reference_call *c, const row_form *f, int64_t sample, int64_t first,
                           int64_t width) {
     double count = 0, begin = 0, mean = 0, squares = 0, mean_q = 0, sum_qu = 0;
     EACH_VALUE(c, sample, first, width, at) {
@@ -55,9 +55,9 @@ static void normalise_set(reference_call *c, const row_form *f, int64_t sample, 
     }
 }
 
-static void normalise_sets(reference_call *c, const row_form *f, int64_t samples, int64_t groups) {
+static void normalize_sets(reference_call *c, const row_form *f, int64_t samples, int64_t groups) {
     const int64_t width = c->d / groups;
-    EACH(sample, samples) EACH(group, groups) normalise_set(c, f, sample, group * width, width);
+    EACH(sample, samples) EACH(group, groups) normalize_set(c, f, sample, group * width, width);
     EACH(k, c->d) {
         c->stat[NORM_gamma][k] = c->gamma[k];
         c->stat[NORM_sum_g][k] = c->dbeta[k];
@@ -68,7 +68,7 @@ static void normalise_sets(reference_call *c, const row_form *f, int64_t samples
 static void of_rows(reference_call *c, row_form f) {
     const int32_t *sample = c->sample;
     c->sample = NULL;
-    normalise_sets(c, &f, c->rows, 1);
+    normalize_sets(c, &f, c->rows, 1);
     c->sample = sample;
 }
 
@@ -145,10 +145,10 @@ void reference_unit(reference_call *c) {
 }
 
 void reference_groupnorm(reference_call *c) {
-    normalise_sets(c, &(row_form){.mean = true, .C = 1}, c->sample ? c->samples : c->rows,
+    normalize_sets(c, &(row_form){.mean = true, .C = 1}, c->sample ? c->samples : c->rows,
                    (int64_t)reference_option(c, "groups"));
 }
 
 void reference_instancenorm(reference_call *c) {
-    normalise_sets(c, &(row_form){.mean = true, .C = 1}, c->sample ? c->samples : c->rows, c->d);
+    normalize_sets(c, &(row_form){.mean = true, .C = 1}, c->sample ? c->samples : c->rows, c->d);
 }

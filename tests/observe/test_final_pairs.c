@@ -92,7 +92,7 @@ static int entry_of(const bare *b, int32_t feature, float x) {
 
 /* -- by hand --------------------------------------------------------------------------------- */
 
-static double normalised(const bare *b, int entry, bool by_row, double eps) {
+static double normalized(const bare *b, int entry, bool by_row, double eps) {
     double sum = 0, square = 0, n = 0;
     for (int i = 0; i < ROWS * D; i++) {
         if (by_row ? i / D != entry / D : i % D != entry % D || !b->mask[i / D]) continue;
@@ -106,11 +106,11 @@ static double normalised(const bare *b, int entry, bool by_row, double eps) {
 }
 
 static double want_ln(const bare *b, int entry) {
-    return normalised(b, entry, true, 1e-5);
+    return normalized(b, entry, true, 1e-5);
 }
 
 static double want_bn(const bare *b, int entry) {
-    return normalised(b, entry, false, 1e-5);
+    return normalized(b, entry, false, 1e-5);
 }
 
 static double want_dyt(const bare *b, int entry) {

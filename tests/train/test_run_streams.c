@@ -100,7 +100,7 @@ static void order(void **state) {
 enum { SIDE = 32, RECORD = 1 + 3 * SIDE * SIDE };
 
 /* Two images: one of as many bytes 0 as 200, one of 100 everywhere, which is their mean exactly, so
- * that after normalisation it is nothing at all. */
+ * that after normalization it is nothing at all. */
 static void write_images(void) {
     static unsigned char byte[2 * RECORD];
     char path[4096];

@@ -1,4 +1,4 @@
-"""What a module is to the recorder: which modules of a model are sites, and what they normalise."""
+"""What a module is to the recorder: which modules of a model are sites, and what they normalize."""
 import collections
 import copy
 import fnmatch

@@ -97,7 +97,7 @@ sr_status batch_standardise(norm_call *c, batch_kept *k, const real *x, double *
     return SR_OK;
 }
 
-void batch_normalise_rows(const norm_call *c, const batch_kept *k, const column_passes *m,
+void batch_normalize_rows(const norm_call *c, const batch_kept *k, const column_passes *m,
                           const real *x, real *y) {
     double *scale = k->scratch, *shift = scale + c->features;
     for (int64_t j = 0; j < c->features; j++) {
@@ -107,13 +107,13 @@ void batch_normalise_rows(const norm_call *c, const batch_kept *k, const column_
     column_passes_scale(m, x, k->center, scale, shift, y);
 }
 
-void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y) {
+void batch_normalize(const norm_call *c, const batch_kept *k, const real *x, real *y) {
     const column_passes m = column_passes_valid(c);
-    batch_normalise_rows(c, k, &m, x, y);
+    batch_normalize_rows(c, k, &m, x, y);
 }
 
 sr_status batch_recompute(norm_call *c, const real *x, real *y) {
-    batch_normalise(c, c->kept, x, y);
+    batch_normalize(c, c->kept, x, y);
     return SR_OK;
 }
 

@@ -41,10 +41,10 @@ sr_status batch_fill_padded(const norm_call *c, const double *value, real *y);
 
 /* y = gamma * (x - center) * inverse + beta in the valid rows, or in the rows of m, with the gamma
  * of c->stat. */
-void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y);
-void batch_normalise_rows(const norm_call *c, const batch_kept *k, const column_passes *m,
+void batch_normalize(const norm_call *c, const batch_kept *k, const real *x, real *y);
+void batch_normalize_rows(const norm_call *c, const batch_kept *k, const column_passes *m,
                           const real *x, real *y);
-/* `recompute` of methods whose forward ends with batch_normalise and whose kept memory starts with
+/* `recompute` of methods whose forward ends with batch_normalize and whose kept memory starts with
  * k. */
 sr_status batch_recompute(norm_call *c, const real *x, real *y);
 

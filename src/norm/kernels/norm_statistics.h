@@ -32,7 +32,7 @@
     X(g_sigma2_rowmean) /* mean over rows of the row norm of this part of dx, divided by d; */     \
     X(g_psi2_rowmean)   /* only when norm_call.want_rows */                                        \
     X(Gamma_max)        /* pn: largest Gamma_t */                                                  \
-    X(dx_norm)          /* ||dx||_F over valid rows, of the tensor that the method normalises */   \
+    X(dx_norm)          /* ||dx||_F over valid rows, of the tensor that the method normalizes */   \
     X(direct_norm)      /* ||gamma/s g||_F: dx if the statistics did not depend on x */            \
     X(dx_norm_bn)       /* observed sites: the same two if bn stood there */                       \
     X(direct_norm_bn)                                                                              \

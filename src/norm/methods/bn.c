@@ -22,7 +22,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     sr_status status = batch_standardise(c, k, x, c->state[STATE_MU], c->state[STATE_SIGMA2],
                                          c->options->param[PARAM_UNBIASED] != 0);
-    if (status == SR_OK) batch_normalise(c, k, x, y);
+    if (status == SR_OK) batch_normalize(c, k, x, y);
     return status;
 }
 

@@ -39,7 +39,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         imputed[j] = (c->stat[NORM_mu_B][j] - k->center[j]) * k->inverse[j];
     /* Valid rows, and the same value in all padded ones. */
     double *value = k->scratch + 3 * c->features;
-    batch_normalise(c, k, x, y);
+    batch_normalize(c, k, x, y);
     for (int64_t j = 0; j < c->features; j++)
         value[j] = (double)c->gamma[j] * imputed[j] + (double)c->beta[j];
     return batch_fill_padded(c, value, y);

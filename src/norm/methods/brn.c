@@ -38,7 +38,7 @@ static double clip(double x, double low, double high) {
     return x < low ? low : x > high ? high : x;
 }
 
-/* r, D; mean and deviation that normalise. */
+/* r, D; mean and deviation that normalize. */
 static void find_limits(const norm_call *c, const batch_kept *k, double *sigma_B) {
     const double *p = c->options->param, *mu = c->state[STATE_MU], *sigma = c->state[STATE_SIGMA];
     double *r = k->own, *shift = r + c->features;
@@ -80,7 +80,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         k->center[j] = mu[j];
         k->inverse[j] = 1 / sigma[j];
     }
-    batch_normalise(c, k, x, y);
+    batch_normalize(c, k, x, y);
     return SR_OK;
 }
 

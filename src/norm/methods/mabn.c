@@ -79,7 +79,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         find_ratio(c, k, k->own);
         batch_advance(c, k, run, var, 1);
     }
-    batch_normalise(c, k, x, y);
+    batch_normalize(c, k, x, y);
     return SR_OK;
 }
 

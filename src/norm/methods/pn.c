@@ -39,7 +39,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         c->scalar[NORM_SCALAR_Gamma_max] = most;
         batch_advance(c, k, psi2, c->stat[NORM_psi2_B], 1);
     }
-    batch_normalise(c, k, x, y);
+    batch_normalize(c, k, x, y);
     return SR_OK;
 }
 

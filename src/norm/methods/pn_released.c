@@ -67,7 +67,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         }
     }
     const column_passes m = column_passes_all(c);
-    batch_normalise_rows(c, k, &m, x, y);
+    batch_normalize_rows(c, k, &m, x, y);
     return SR_OK;
 }
 

@@ -72,7 +72,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         sr_status status = forward_batch(c, k, x);
         if (status != SR_OK) return status;
     }
-    batch_normalise(c, k, x, y);
+    batch_normalize(c, k, x, y);
     return SR_OK;
 }
 

@@ -96,7 +96,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     else
         status = forward_batch(c, k, x);
     if (status != SR_OK) return status;
-    batch_normalise(c, k, x, y);
+    batch_normalize(c, k, x, y);
     for (int64_t j = 0; j < c->features; j++)
         value[j] = (double)c->gamma[j] * (-k->center[j] * k->inverse[j]) + (double)c->beta[j];
     return batch_fill_padded(c, value, y);

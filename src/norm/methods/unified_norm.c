@@ -118,7 +118,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         batch_divide(c, k, NULL, v);
         batch_advance(c, k, psi2, v, 1);
     }
-    batch_normalise(c, k, x, y);
+    batch_normalize(c, k, x, y);
     return SR_OK;
 }
 
@@ -166,7 +166,7 @@ const norm_method norm_un = {
     .param = {{"window", 4, 2, 4096, NULL, "calls that statistics are averaged over", true},
               {"warmup", 4000, 0, 1e12, NULL, "calls before averages are used", true, .place = 2},
               {"filter", 1, 0, 1, "off on",
-               "whether batches far from the window are normalised by their own statistic"}},
+               "whether batches far from the window are normalized by their own statistic"}},
     .state = {{"psi2", 1, NULL},
               {"window_x2", 0, "window"},
               {"window_gz", 0, "window"},
