@@ -119,7 +119,7 @@ static void grad_norm(void **state) {
     params_invalidate_grad(&p);
     a->has_grad = true; /* a pass came to this one */
     optim_grad_norm(&p, 2, &got, &why);
-    check_failure(&why, SR_USAGE, "the gradient of b is forgotten and not settled");
+    check_failure(&why, SR_USAGE, "b has the gradient of an earlier step");
     params_finalize_grad(&p);
     check_ok(optim_grad_norm(&p, 2, &again, NULL), NULL);
     check_below(again, 500); /* b's is zero */
