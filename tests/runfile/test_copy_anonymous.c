@@ -258,10 +258,14 @@ static int begin(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(anonymous),          cmocka_unit_test(anonymous_config),
-        cmocka_unit_test(anonymous_names),    cmocka_unit_test(identifying_texts),
-        cmocka_unit_test(identifying_places), cmocka_unit_test(identifying_left_out),
-        cmocka_unit_test(identifying_info),   cmocka_unit_test(identifying_sources)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(anonymous),
+                                       cmocka_unit_test(anonymous_config),
+                                       cmocka_unit_test(anonymous_names),
+                                       cmocka_unit_test(identifying_texts),
+                                       cmocka_unit_test(identifying_places),
+                                       cmocka_unit_test(identifying_method),
+                                       cmocka_unit_test(identifying_left_out),
+                                       cmocka_unit_test(identifying_info),
+                                       cmocka_unit_test(identifying_sources)};
     return cmocka_run_group_tests(tests, begin, NULL);
 }
