@@ -1,11 +1,15 @@
 /* test_copy_anonymous.c -- no byte of an anonymous copy names anybody; names that must stay are
  * checked. */
+#include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "copied_run.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
+#include "runfile/repair/copy_anonymous.h"
 #include "testing/check.h"
 #include "testing/damage.h"
 #include "testing/run_builder.h"
@@ -91,6 +95,161 @@ static void anonymous_names(void **state) {
     copied_copy("named.h5", "x.h5", &o);
 }
 
+/* -- each text in turn, changed in memory -- */
+
+static void check_text(const sr_runfile *f, const char *text, const char *part) {
+    const copy_choice all = {0};
+    sr_failure why = {0};
+    const sr_status status = copy_anonymous_check(f, &all, &why);
+    if ((status == SR_OK) != !part || (part && !strstr(why.text, part)))
+        fail_msg("'%s': '%s', not '%s'", text, why.text, part ? part : "");
+}
+
+/* What a name may contain, and what identifies somebody. */
+static void identifying_texts(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *found; /* NULL: nothing */
+    } row[] = {{"~/x", "a path"},
+               {"as C:\\x", "a path"},
+               {"/home/ann", "a path"},
+               {"x=/a/b", "a path"},
+               {"(/a/b)", "a path"},
+               {"~x", NULL},
+               {"a~/x", NULL},
+               {"C:x", NULL},
+               {"ab\\x", NULL},
+               {"7:\\x", NULL},
+               {"//x/y", NULL},
+               {"/x", NULL},
+               {"/", NULL},
+               {"g / s", NULL},
+               {"on NODESEVEN", "the host"},
+               {"nodeseven.node7.example", "the host"},
+               {"nodeseven2", NULL},
+               {"mynodeseven", NULL},
+               {"node_seven", NULL},
+               {"of deadbee42", "the revision"},
+               {"for alice", "the user"},
+               {"for bob", "the user"},
+               {"for carol", "the user"},
+               {"for dave", "the user"},
+               {"for ed", NULL}, /* too short: in too many names */
+               {"malice", NULL}};
+    sr_runfile *f = sample_open(sample_path("whole.h5"));
+    const sr_run_info was = f->info;
+    f->info.config = "out = /Users/bob/x", f->info.parent = "/home/carol/a.h5 step 3";
+    f->info.reason = "/users/dave; /home/ed";
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        strcpy(f->site[0].norm, row[i].text);
+        check_text(f, row[i].text, row[i].found);
+    }
+    f->info = was;
+    sr_run_close(f);
+}
+
+/* Every name, unit and definition that is copied is checked. */
+static void identifying_places(void **state) {
+    (void)state;
+    sr_runfile *f = sample_open(sample_path("whole.h5"));
+    reader_metric *m = &f->metric[0];
+    reader_declared *d = &f->declared[1];
+    const struct {
+        char *text;
+        const char *part;
+    } row[] = {{f->site[1].name, "the name of site ~/x"},
+               {f->site[1].norm, "the method of site encoder.0.norm1"},
+               {f->site[1].kind, "the kind of site encoder.0.norm1"},
+               {m->name, "metric ~/x"},
+               {m->unit, "the unit of metric valid_nll"},
+               {m->definition, "the definition of metric valid_nll"},
+               {d->name, "scalar ~/x"},
+               {d->unit, "the unit of scalar own too"},
+               {d->definition, "the definition of scalar own too"},
+               {f->names[READER_GROUPS - 1].name[0], "embedding ~/x"}};
+    check_text(f, "nothing", NULL);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char was[SR_DEFINITION_SIZE];
+        strcpy(was, row[i].text), strcpy(row[i].text, "~/x");
+        check_text(f, row[i].part, row[i].part);
+        strcpy(row[i].text, was);
+    }
+    check_text(f, "nothing", NULL);
+    sr_run_close(f);
+}
+
+/* The method of an embedding is read from the file. */
+static void identifying_method(void **state) {
+    (void)state;
+    hid_t file = damage_reopen(sample_path("odd.h5")), type = H5Tcopy(H5T_C_S1);
+    hid_t space = H5Screate(H5S_SCALAR);
+    const char *group = "/embeddings/shared";
+    H5Tset_size(type, 4);
+    H5Adelete_by_name(file, group, "method", H5P_DEFAULT);
+    hid_t a = H5Acreate_by_name(file, group, "method", type, space, H5P_DEFAULT, H5P_DEFAULT,
+                                H5P_DEFAULT);
+    assert_true(a >= 0 && H5Awrite(a, type, "~/x") >= 0);
+    H5Aclose(a), H5Sclose(space), H5Tclose(type), H5Fclose(file);
+    sr_runfile *f = sample_open(sample_path("odd.h5"));
+    check_text(f, "~/x", "the method of embedding shared contains a path");
+    sr_run_close(f);
+}
+
+static bool keeps_no(const void *context, const char *statistic) {
+    return strcmp(statistic, context) != 0;
+}
+
+/* What is not copied is not checked. */
+static void identifying_left_out(void **state) {
+    (void)state;
+    const int64_t sites[] = {0, 2};
+    const copy_choice some = {.site = sites, .sites = 2, .keeps = keeps_no, .context = "own"};
+    sr_failure why = {0};
+    sr_runfile *f = sample_open(sample_path("whole.h5"));
+    strcpy(f->site[1].norm, "~/x"), strcpy(f->declared[0].unit, "~/x");
+    check_ok(copy_anonymous_check(f, &some, &why), &why);
+    strcpy(f->site[2].norm, "~/x");
+    assert_int_equal(copy_anonymous_check(f, &some, &why), SR_USAGE);
+    sr_run_close(f);
+}
+
+static void identifying_info(void **state) {
+    (void)state;
+    sr_runfile *f = sample_open(sample_path("whole.h5"));
+    for (int bad = 0; bad < 2; bad++) {
+        const char *text = bad ? "~/x" : "x";
+        sr_run_info i = f->info;
+        const char **const kept[] = {&i.model, &i.data,    &i.task,          &i.loss_reduction,
+                                     &i.ranks, &i.version, &i.weights_digest};
+        i.program = "statrec train";
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) *kept[k] = text;
+        copy_anonymous_info(f, &i);
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
+            copied_same_text("a text", *kept[k], bad ? "" : "x");
+        copied_same_text("program", i.program, bad ? "" : "statrec train");
+    }
+    sr_run_close(f);
+}
+
+/* Names of sources are hidden, line by line; all texts go where one of the others identifies. */
+static void identifying_sources(void **state) {
+    (void)state;
+    static const char *const bad[][COPY_TEXTS] = {{"a.h5\n\nb.h5", "1\n2", "--site x"},
+                                                  {"a.h5", "of alice", "--site x"},
+                                                  {"a.h5", "1", "--site ~/x"}};
+    static const char *const want[][COPY_TEXTS] = {
+        {"-\n\n-", "1\n2", "--site x"}, {"", "", ""}, {"", "", ""}};
+    sr_runfile *f = sample_open(sample_path("whole.h5"));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char memory[COPY_TEXTS][64], *text[COPY_TEXTS];
+        for (int k = 0; k < COPY_TEXTS; k++) strcpy(text[k] = memory[k], bad[i][k]);
+        copy_anonymous_texts(f, text);
+        for (int k = 0; k < COPY_TEXTS; k++) copied_same_text("a text", text[k], want[i][k]);
+    }
+    copy_anonymous_texts(f, (char *[COPY_TEXTS]){NULL}); /* of a run that is no copy */
+    sr_run_close(f);
+}
+
 static int begin(void **state) {
     (void)state;
     const run_shape shape = {1, COPIED_STEPS, 77, "1", true};
@@ -101,6 +260,12 @@ static int begin(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(anonymous),
                                        cmocka_unit_test(anonymous_config),
-                                       cmocka_unit_test(anonymous_names)};
+                                       cmocka_unit_test(anonymous_names),
+                                       cmocka_unit_test(identifying_texts),
+                                       cmocka_unit_test(identifying_places),
+                                       cmocka_unit_test(identifying_method),
+                                       cmocka_unit_test(identifying_left_out),
+                                       cmocka_unit_test(identifying_info),
+                                       cmocka_unit_test(identifying_sources)};
     return cmocka_run_group_tests(tests, begin, NULL);
 }

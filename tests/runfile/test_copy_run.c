@@ -358,6 +358,36 @@ static void damage(void **state) {
     copied_refused(&path, 1, &o, SR_FORMAT, "/vectors/nu");
 }
 
+static void write_step(const char *file, const char *name, hsize_t at, int64_t value) {
+    const hsize_t one = 1;
+    hid_t f = damage_reopen(file), set = H5Dopen2(f, name, H5P_DEFAULT);
+    hid_t space = H5Dget_space(set), memory = H5Screate_simple(1, &one, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &one, NULL);
+    assert_true(H5Dwrite(set, H5T_NATIVE_INT64, memory, space, H5P_DEFAULT, &value) >= 0);
+    H5Sclose(memory), H5Sclose(space), H5Dclose(set);
+    assert_true(H5Fclose(f) >= 0);
+}
+
+/* Rows of one step stand beside each other: an order that no writer makes is not copied. */
+static void orders(void **state) {
+    (void)state;
+    static const struct {
+        const char *dataset;
+        hsize_t at;
+        int64_t value;
+    } row[] = {{"/steps/step", 20, 3},     {"/steps/step", 0, -2},  {"/vectors/step", 3, 5},
+               {"/vectors/step", 9, 9999}, {"/vectors/step", 0, 0}, {"/spectra/step", 2, 1},
+               {"/spectra/step", 5, 9999}};
+    const run_copy_options o = copied_plain();
+    char *path = (char *)(uintptr_t)sample_path("order.h5");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char part[64];
+        snprintf(part, sizeof part, "%s: not increasing", row[i].dataset);
+        write_step(path, row[i].dataset, row[i].at, row[i].value);
+        copied_refused(&path, 1, &o, SR_FORMAT, part);
+    }
+}
+
 static void targets(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -395,9 +425,9 @@ static void signalled(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything), cmocka_unit_test(origin),   cmocka_unit_test(thinned),
-        cmocka_unit_test(selected),   cmocka_unit_test(running),  cmocka_unit_test(joined),
-        cmocka_unit_test(not_parts),  cmocka_unit_test(growing),  cmocka_unit_test(damage),
-        cmocka_unit_test(targets),    cmocka_unit_test(signalled)};
+        cmocka_unit_test(everything), cmocka_unit_test(origin),  cmocka_unit_test(thinned),
+        cmocka_unit_test(selected),   cmocka_unit_test(running), cmocka_unit_test(joined),
+        cmocka_unit_test(not_parts),  cmocka_unit_test(growing), cmocka_unit_test(damage),
+        cmocka_unit_test(orders),     cmocka_unit_test(targets), cmocka_unit_test(signalled)};
     return cmocka_run_group_tests(tests, begin, NULL);
 }

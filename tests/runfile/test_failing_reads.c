@@ -1,6 +1,6 @@
-/* test_failing_reads.c -- a run file is read and checked while one call fails: an allocation, a call
- * of the system, a call of HDF5. Each value is that of the file or is refused; the check of a damaged
- * file never calls it whole. */
+/* test_failing_reads.c -- a run file is read and checked while one call fails: an allocation, a
+ * call of the system, a call of HDF5. Each value is that of the file or is refused; the check of a
+ * damaged file never calls it whole. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "failing_readings.h"
 #include "testing/damage.h"
@@ -76,6 +76,45 @@ static void test_hdf5(void **state) {
     fail_all(FAILING_HDF5);
 }
 
+static sr_status open_one(const char *name, sr_failure *why) {
+    sr_runfile *f = sr_run_open(sample_path(name), why);
+    if (!f) return why->status;
+    sr_run_close(f);
+    return SR_OK;
+}
+
+static sr_status open_whole(sr_failure *why) {
+    return open_one("whole.h5", why);
+}
+
+static sr_status open_growing(sr_failure *why) {
+    return open_one("killed.h5", why);
+}
+
+/* Allocations of one place in the text serve all attributes and datasets, so each of them fails:
+ * wherever the reading of a file ends, the rest is not begun and all is freed. */
+static void test_each_allocation(void **state) {
+    (void)state;
+    static const deed opening[] = {
+        {"open", open_whole, NULL, NULL, "whole.h5", false},
+        {"open what grows", open_growing, NULL, NULL, "killed.h5", false}};
+    for (int i = 0; i < 2; i++) {
+        long call[DEEDS_TOGETHER];
+        sr_failure why = {0};
+        failing_begin(FAILING_ALLOCATIONS, 0);
+        check_ok(opening[i].run(&why), &why);
+        failing_end();
+        const long made = failing_made;
+        for (long first = 1; first <= made; first += DEEDS_TOGETHER) {
+            int count = 0;
+            while (count < DEEDS_TOGETHER && first + count <= made)
+                call[count] = first + count, count++;
+            assert_true(deed_fail_some(&opening[i], FAILING_ALLOCATIONS, call, count));
+        }
+        printf("%s: %ld allocations failed\n", opening[i].name, made);
+    }
+}
+
 /* A byte in the middle of HDF5's part has another value. */
 static void make_damaged(void) {
     size_t size;
@@ -106,6 +145,7 @@ int main(void) {
         cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_system),
         cmocka_unit_test(test_hdf5),
+        cmocka_unit_test(test_each_allocation),
     };
     return cmocka_run_group_tests(tests, make_files, NULL);
 }

@@ -11,7 +11,8 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/loaded_model.h"
 
-static trainer run;
+static train_config alone;
+static trainer run; /* of these options */
 /* What came of a deed, and of the same one without a failure; "": nothing that can be compared. */
 static char result[4096], whole[4096];
 
@@ -23,7 +24,14 @@ static char *path_of(const char *name) {
     return p;
 }
 
-/* -- what is done ------------------------------------------------------------------------------- */
+static int count_files(const char *pattern) {
+    glob_t found;
+    const int count = glob(path_of(pattern), 0, NULL, &found) == 0 ? (int)found.gl_pathc : 0;
+    globfree(&found);
+    return count;
+}
+
+/* -- what is done ------------------------------------------------------------------------------ */
 
 __attribute__((format(printf, 1, 2))) static void set_result(const char *format, ...) {
     va_list arguments;
@@ -142,7 +150,38 @@ static sr_status replace(sr_failure *why) {
     return status;
 }
 
-/* -- what must be left -------------------------------------------------------------------------- */
+/* A run with --force sets the older ones aside, and comes to nothing. */
+static sr_status begin_in_vain(sr_failure *why) {
+    sr_status status = trainer_checkpoints_open(&run, why);
+    if (status == SR_OK) status = trainer_checkpoints_close(&run, false, false, why);
+    if (status == SR_OK && count_files("small-*.ckpt") != 3)
+        complain("begin in vain", "they are not put back");
+    return status;
+}
+
+/* Without --force it does not begin. */
+static sr_status begin_beside(sr_failure *why) {
+    sr_failure own = {0};
+    alone.force = false;
+    sr_status status = trainer_checkpoints_open(&run, &own);
+    alone.force = true;
+    if (status == SR_EXISTS) return set_result("%s", own.text), SR_OK;
+    if (status == SR_OK) complain("begin beside", "it began");
+    *why = own;
+    return status;
+}
+
+/* A run that is resumed: the part that a killed writer left goes. */
+static sr_status begin_again(sr_failure *why) {
+    static const train_resume from;
+    run.from = &from;
+    const sr_status status = trainer_checkpoints_open(&run, why);
+    run.from = NULL;
+    if (status == SR_OK) set_result("after update %lld", (long long)run.checkpoint_newest);
+    return status;
+}
+
+/* -- what must be left ------------------------------------------------------------------------- */
 
 /* A file of this name is whole. */
 static void expect_whole(const char *after, const char *name) {
@@ -182,13 +221,6 @@ static void look_at_kept(const char *after, sr_status status) {
     expect_whole(after, name);
 }
 
-static int count_files(const char *pattern) {
-    glob_t found;
-    const int count = glob(path_of(pattern), 0, NULL, &found) == 0 ? (int)found.gl_pathc : 0;
-    globfree(&found);
-    return count;
-}
-
 /* They are under one of their names, until the run that replaces them has its own: then those that
  * are left are all set aside. */
 static void look_at_replaced(const char *after, sr_status status) {
@@ -199,7 +231,16 @@ static void look_at_replaced(const char *after, sr_status status) {
         complain(after, "%d and %d of 3", named, aside);
 }
 
-/* -- failing ------------------------------------------------------------------------------------ */
+/* All are there, under one of their names; the part only until a run has begun. */
+static void look_at_begun(const char *after, sr_status status) {
+    const int named = count_files("small-*.ckpt"), aside = count_files("small-*.ckpt.old");
+    look_at_result(after, status);
+    if (named + aside != 3) complain(after, "%d and %d of 3", named, aside);
+    if (status == SR_OK && strstr(after, "begin again") && count_files("small-*.part"))
+        complain(after, "a part is left");
+}
+
+/* -- failing ----------------------------------------------------------------------------------- */
 
 static void forget(void) {
     *result = 0;
@@ -227,6 +268,9 @@ static const deed deeds[] = {
     {"write", write_one, look_at_written, prepare, "statrec-test", true},
     {"keep", keep_two, look_at_kept, prepare, "statrec-test", true},
     {"replace", replace, look_at_replaced, prepare, "statrec-test", true},
+    {"begin in vain", begin_in_vain, look_at_begun, prepare, "statrec-test", true},
+    {"begin beside", begin_beside, look_at_begun, prepare, "statrec-test", true},
+    {"begin again", begin_again, look_at_begun, prepare, "statrec-test", true},
 };
 
 static void fail_all(failing_kind kind) {
@@ -249,16 +293,15 @@ static void test_hdf5(void **state) {
     fail_all(FAILING_HDF5);
 }
 
-/* -- the run whose checkpoints these are -------------------------------------------------------- */
+/* -- the run whose checkpoints these are ------------------------------------------------------- */
 
 static int train(void **state) {
     (void)state;
     const char *const args[] = {
         "--max-steps=6", "--checkpoint-every=2", "--keep=9", "--bpe-merges=3", "--norm=bn", NULL};
-    const char *const alone[] = {
+    const char *const options[] = {
         "--epochs=9",    "--checkpoint-every=1",   "--keep=2", "--bpe-merges=3", "--norm=bn",
         "--record=none", "--keep-best=valid_loss", NULL};
-    static train_config c;
     static train_result into;
     static const train_events silent;
     train_result ended;
@@ -269,10 +312,10 @@ static int train(void **state) {
     snprintf(command, sizeof command, "cd '%s' && mkdir keep && mv small-*.ckpt keep",
              check_temporary());
     assert_int_equal(system(command), 0);
-    small_parse(&c, alone);
-    *c.output = 0; /* a run file writes in the process that began it alone */
-    snprintf(c.checkpoint, sizeof c.checkpoint, "%s", path_of("small"));
-    run = (trainer){.config = &c, .events = &silent, .result = &into};
+    small_parse(&alone, options);
+    *alone.output = 0; /* a run file writes in the process that began it alone */
+    snprintf(alone.checkpoint, sizeof alone.checkpoint, "%s", path_of("small"));
+    run = (trainer){.config = &alone, .events = &silent, .result = &into};
     check_ok(trainer_open(&run, "test", &why), &why);
     prepare();
     return 0;

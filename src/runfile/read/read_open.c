@@ -449,7 +449,7 @@ static sr_runfile *open_once(const char *path, sr_failure *why) {
     if (own.status == SR_FORMAT && f->cut_at)
         sr_fail(why, SR_FORMAT, "%s: truncated to %lld bytes: nothing of the run is left", f->path,
                 (long long)f->cut_at);
-    else if (why && why->status == SR_OK)
+    else
         *why = own;
     sr_run_close(f);
     return NULL;
@@ -486,7 +486,7 @@ static void free_text(const char *text) {
 void sr_run_close(sr_runfile *f) {
     if (!f) return;
     reader_leave(f);
-    if (f->shelf) reader_drop_cache(f), h5_close(f->shelf->file, NULL), free(f->shelf->answer);
+    reader_drop_cache(f), h5_close(f->shelf->file, NULL), free(f->shelf->answer);
     if (f->end) trailer_free(f->end);
     free(f->end);
 #define FREE(name) free_text(f->info.name);

@@ -68,7 +68,7 @@ static sr_status compare_embeddings(const sr_runfile *first, const sr_runfile *f
         sr_status status = known ? sr_run_get_embedding(first, name, &a, why) : SR_OK;
         if (status == SR_OK) status = sr_run_get_embedding(f, name, &b, why);
         if (status != SR_OK) return status;
-        if (!known || a.rows != b.rows || a.cols != b.cols)
+        if (a.rows != b.rows || a.cols != b.cols) /* no rows: not there */
             return sr_fail(why, SR_USAGE,
                            "%s: not a part of the run in %s: embedding %s is not there, or of "
                            "another size",

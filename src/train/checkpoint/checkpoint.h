@@ -51,10 +51,10 @@ void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]);
 
 /* -- the files of a run: checkpoint_files.c */
 
-/* PREFIX-0000500.ckpt */
-sr_status checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOINT_PATH],
-                          sr_failure *why);
-/* PREFIX of a run: --checkpoint, or its output without .h5. "" without either. */
+/* PREFIX-0000500.ckpt; prefix: of checkpoint_prefix, which leaves space for the rest. */
+void checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOINT_PATH]);
+/* PREFIX of a run: --checkpoint, or its output without .h5, shorter than OPTION_TEXT_SIZE. ""
+ * without either. */
 void checkpoint_prefix(const train_config *c, char prefix[CHECKPOINT_PATH]);
 /* Updates of the checkpoints PREFIX-UPDATE.ckpt, newest first; malloc'd, *count of them. */
 sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why);

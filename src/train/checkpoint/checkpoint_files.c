@@ -17,11 +17,8 @@ void checkpoint_prefix(const train_config *c, char prefix[CHECKPOINT_PATH]) {
     snprintf(prefix, CHECKPOINT_PATH, "%.*s", (int)(run_file ? length - 3 : length), from);
 }
 
-sr_status checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOINT_PATH],
-                          sr_failure *why) {
-    int length = snprintf(path, CHECKPOINT_PATH, "%s-%07lld.ckpt", prefix, (long long)update);
-    if (length > 0 && length < CHECKPOINT_PATH) return SR_OK;
-    return sr_fail(why, SR_USAGE, "%.80s...: too long for the name of a checkpoint", prefix);
+void checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOINT_PATH]) {
+    snprintf(path, CHECKPOINT_PATH, "%s-%07lld.ckpt", prefix, (long long)update);
 }
 
 /* The update of "run-0000500.ckpt" after "run"; -1 for other names. */

@@ -62,41 +62,40 @@ static sr_status prune(const char *prefix, int64_t keep, int64_t covered, sr_fai
     int count;
     char path[CHECKPOINT_PATH];
     sr_status status = checkpoint_list(prefix, &update, &count, why);
-    for (int i = 0; i < count && status == SR_OK; i++) {
-        status = checkpoint_path(prefix, update[i], path, why);
-        if (status == SR_OK && i >= keep && update[i] != covered && unlink(path) != 0 &&
-            errno != ENOENT)
+    for (int64_t i = keep; i < count && status == SR_OK; i++) {
+        checkpoint_path(prefix, update[i], path);
+        if (update[i] != covered && unlink(path) != 0 && errno != ENOENT)
             status = sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
     }
     free(update);
     return status;
 }
 
-/* Checkpoints of another run with this name would be treated as ours. */
-static sr_status check_others(const trainer *r, const char *prefix, sr_failure *why) {
-    int64_t *update;
-    int count;
-    char path[CHECKPOINT_PATH];
-    if (r->config->force && checkpoint_sweep(prefix, why) != SR_OK) return why->status;
-    if (r->config->force) return checkpoint_set_aside(prefix, why);
-    sr_status status = checkpoint_list(prefix, &update, &count, why);
-    if (status == SR_OK && count > 0) status = checkpoint_path(prefix, update[0], path, why);
-    free(update);
-    if (status != SR_OK || count == 0) return status;
-    sr_fail(why, SR_EXISTS, "%s: exists", path);
-    sr_hint(why,
-            "give another name, --force to replace the checkpoints, or `statrec resume` the run");
-    return SR_EXISTS;
-}
-
-/* The newest update of a file with this prefix; -1: none. */
+/* The newest update of a file with this prefix; -1: none, and after a failure. */
 static sr_status find_newest(const char *prefix, int64_t *newest, sr_failure *why) {
     int64_t *update;
     int count;
     sr_status status = checkpoint_list(prefix, &update, &count, why);
-    *newest = status == SR_OK && count > 0 ? update[0] : -1;
+    *newest = count > 0 ? update[0] : -1;
     free(update);
     return status;
+}
+
+/* Checkpoints of another run with this name would be treated as ours. */
+static sr_status check_others(const trainer *r, const char *prefix, sr_failure *why) {
+    int64_t newest;
+    char path[CHECKPOINT_PATH];
+    if (r->config->force) {
+        const sr_status swept = checkpoint_sweep(prefix, why);
+        return swept == SR_OK ? checkpoint_set_aside(prefix, why) : swept;
+    }
+    const sr_status status = find_newest(prefix, &newest, why);
+    if (newest < 0) return status;
+    checkpoint_path(prefix, newest, path);
+    sr_fail(why, SR_EXISTS, "%s: exists", path);
+    sr_hint(why,
+            "give another name, --force to replace the checkpoints, or `statrec resume` the run");
+    return SR_EXISTS;
 }
 
 /* Ours are written in order: a newer one is of another training with the same prefix. */
@@ -104,9 +103,8 @@ static sr_status check_alone(const trainer *r, const char *prefix, sr_failure *w
     int64_t newest;
     char path[CHECKPOINT_PATH];
     sr_status status = find_newest(prefix, &newest, why);
-    if (status != SR_OK || newest <= r->checkpoint_newest) return status;
-    status = checkpoint_path(prefix, newest, path, why);
-    if (status != SR_OK) return status;
+    if (newest <= r->checkpoint_newest) return status;
+    checkpoint_path(prefix, newest, path);
     sr_fail(why, SR_EXISTS, "%s: another training writes checkpoints of this name", path);
     sr_hint(why, "give each its own --checkpoint");
     return SR_EXISTS;
@@ -121,8 +119,6 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     if (status == SR_OK) status = find_best_metric(r, why);
     checkpoint_prefix(r->config, prefix);
     if (status != SR_OK || !*prefix || !trainer_writes(r)) return status;
-    status = checkpoint_path(prefix, INT64_MAX, path, why);
-    if (status != SR_OK) return status;
     const char *slash = strrchr(prefix, '/');
     snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - prefix) + 1 : 1,
              slash ? prefix : ".");
@@ -155,8 +151,8 @@ static sr_status write_one(trainer *r, const char *path, sr_failure *why) {
 
 static sr_status write_newest(trainer *r, const char *prefix, sr_failure *why) {
     char path[CHECKPOINT_PATH];
-    sr_status status = checkpoint_path(prefix, r->result->updates, path, why);
-    if (status == SR_OK && trainer_writes(r)) status = check_alone(r, prefix, why);
+    checkpoint_path(prefix, r->result->updates, path);
+    sr_status status = trainer_writes(r) ? check_alone(r, prefix, why) : SR_OK;
     status = ranks_agree(r->ranks, status, why);
     if (status == SR_OK) status = write_one(r, path, why);
     if (status != SR_OK) return status;

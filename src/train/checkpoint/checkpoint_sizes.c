@@ -44,7 +44,7 @@ static const struct {
 const char *checkpoint_size(data_shape *shape, int i, int64_t **size) {
     const int count = (int)(sizeof size_rows / sizeof *size_rows);
     const bool has_all = shape->task == TASK_TAGS || shape->task == TASK_TREES;
-    if (i < 0 || i >= (has_all ? count : OLDEST_SIZES)) return NULL;
+    if (i >= (has_all ? count : OLDEST_SIZES)) return NULL;
     *size = (int64_t *)((char *)shape + size_rows[i].offset);
     return size_rows[i].name;
 }

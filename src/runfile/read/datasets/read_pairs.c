@@ -27,11 +27,10 @@ static sr_status count_columns(const sr_runfile *f, const run_column *c, int64_t
     const char *path = at.text;
     h5_id set;
     h5_shape shape;
-    bool there;
-    sr_status status = h5_open_dataset(reader_file(f), path, -1, &set, &shape, &there, why);
-    if (status != SR_OK || !there) return status;
-    if (status == SR_OK && (shape.type != c->type || shape.rank != 2 || shape.dims[1] < 1 ||
-                            shape.dims[0] != f->info.sites))
+    sr_status status = h5_open_dataset(reader_file(f), path, -1, &set, &shape, NULL, why);
+    if (status != SR_OK) return status;
+    if (shape.type != c->type || shape.rank != 2 || shape.dims[1] < 1 ||
+        shape.dims[0] != f->info.sites)
         status = sr_fail(why, SR_FORMAT, "%s: %s: unexpected type or shape", f->path, path);
     if (status == SR_OK) status = h5_check_stored(reader_file(f), set, path, why);
     if (status == SR_OK) *count = shape.dims[1];

@@ -134,7 +134,7 @@ sr_status reader_join(sr_runfile *f, const sr_runfile *beside, sr_failure *why) 
 }
 
 void reader_leave(sr_runfile *f) {
-    open_file_cache *p = f->shelf ? f->shelf->pool : NULL;
+    open_file_cache *p = f->shelf->pool;
     if (!p) return;
     f->shelf->pool = NULL;
     shared_tables_leave(f, &p->tables);

@@ -1,0 +1,105 @@
+/* test_superblock.c -- the first bytes of a file decide whether HDF5 may open it: bytes of others,
+ * versions, flags of a writer, an end beyond the file. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "journal/trailer.h"
+#include "runfile/read/file/superblock.h"
+#include "testing/check.h"
+#include "testing/damage.h"
+#include "testing/sample_run.h"
+
+enum { SIZE = 64, VERSION = 8, OFFSET_SIZE = 9, FLAGS = 11, END = 28 };
+
+static const char *path;
+
+/* A superblock of a file of SIZE bytes, one of its bytes changed (at < 0: none). */
+static void store(int at, unsigned char value, size_t size) {
+    unsigned char head[SIZE] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n', 3, 8, 8};
+    head[END] = SIZE;
+    if (at >= 0) head[at] = value;
+    damage_store(path, (const char *)head, size);
+}
+
+static void expect_refused(const char *part, const char *hint) {
+    static const trailer none;
+    bool unfinished;
+    int64_t cut_at;
+    sr_failure why = {0};
+    assert_int_equal(superblock_check(path, &none, &unfinished, &cut_at, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, part);
+    if (!strstr(why.hint, hint)) fail_msg("hint '%s', not '%s'", why.hint, hint);
+}
+
+static void expect_opened(bool growing, int64_t cut) {
+    static const trailer none;
+    bool unfinished;
+    int64_t cut_at;
+    sr_failure why = {0};
+    check_ok(superblock_check(path, &none, &unfinished, &cut_at, &why), &why);
+    assert_int_equal(unfinished, growing);
+    assert_int_equal(cut_at, cut);
+}
+
+static void test_other_bytes(void **state) {
+    (void)state;
+    static const struct {
+        const char *bytes, *part, *hint;
+    } row[] = {{"", "empty, not a run file", ""},
+               {"x", "not a run file (1 bytes without the signature", ""},
+               {"\x89HDx", "not a run file (4 bytes", ""},
+               {"no signature at all", "not a run file (19 bytes", ""},
+               {"# program stat-tid\n", "a table of statrec", "`# command`"},
+               {"# pro", "a table of statrec", "`# command`"},
+               {"# progress", "not a run file (10 bytes", ""},
+               {"\x1f\x8b\x08", "gzip", ""}, /* a kind that is known */
+               {"\x89HDF\r\n", "truncated: its first 6 bytes only", ""},
+               {"\x89HDF\r\n\x1a\n\x03", "truncated: its first 9 bytes only", ""}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        damage_store(path, row[i].bytes, strlen(row[i].bytes));
+        expect_refused(row[i].part, row[i].hint);
+    }
+}
+
+static void test_states(void **state) {
+    (void)state;
+    store(-1, 0, SIZE), expect_opened(false, 0);
+    store(FLAGS, 4 | 1, SIZE), expect_opened(true, 0);
+    store(FLAGS, 4 | 1, SIZE - 8), expect_opened(true, SIZE - 8); /* a killed writer */
+    store(FLAGS, 1, SIZE), expect_refused("its writer has not begun", "");
+    store(-1, 0, SIZE - 8), expect_refused("truncated: 56 of 64 bytes", "copy the file again");
+    store(END + 7, 0xff, SIZE), expect_refused("64 of 9223372036854775807 bytes", "copy");
+}
+
+/* HDF5 itself refuses those that it does not know, and says why. */
+static void test_versions(void **state) {
+    (void)state;
+    store(VERSION, 2, SIZE - 8), expect_refused("truncated: 56", "");
+    store(VERSION, 1, SIZE - 8), expect_opened(false, 0);
+    store(VERSION, 4, SIZE - 8), expect_opened(false, 0);
+    store(OFFSET_SIZE, 4, SIZE - 8), expect_opened(false, 0);
+}
+
+/* No file, and a folder. */
+static void test_unreadable(void **state) {
+    (void)state;
+    static const trailer none;
+    bool unfinished;
+    int64_t cut_at;
+    sr_failure why = {0}, other = {0};
+    assert_int_equal(superblock_check(sample_path("none"), &none, &unfinished, &cut_at, &why),
+                     SR_IO);
+    check_failure(&why, SR_IO, "none: No such file");
+    superblock_check(check_temporary(), &none, &unfinished, &cut_at, &other);
+    check_failure(&other, SR_IO, "Is a directory");
+}
+
+int main(void) {
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    path = sample_path("x.h5");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_other_bytes), cmocka_unit_test(test_states),
+        cmocka_unit_test(test_versions), cmocka_unit_test(test_unreadable)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,176 @@
+/* test_checkpoint_policy.c -- the words of --checkpoint-every, the prefix of a run, the best value,
+ * names that are of no checkpoint; and that only the first rank writes. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ranks/ranks_private.h"
+#include "small_run.h"
+#include "testing/check.h"
+#include "train/checkpoint/checkpoint.h"
+
+static void test_intervals(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        train_every unit;
+        int64_t count;
+    } good[] = {{"none", EVERY_NONE, 0},
+                {"end", EVERY_END, 0},
+                {"500", EVERY_UPDATES, 500},
+                {"600s", EVERY_SECONDS, 600},
+                {"2e", EVERY_EPOCHS, 2}};
+    static const char *const bad[] = {"",   "s",  "e",   "+5",  "0",
+                                      "-2", "5x", "5ss", "5 s", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        train_interval every;
+        sr_failure why = {0};
+        check_ok(train_interval_read(good[i].text, &every, &why), &why);
+        assert_int_equal(every.unit, good[i].unit);
+        assert_int_equal(every.count, good[i].count);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char quoted[64];
+        train_interval every;
+        sr_failure why = {0};
+        snprintf(quoted, sizeof quoted, "'%s' is none of", bad[i]);
+        train_interval_read(bad[i], &every, &why);
+        check_failure(&why, SR_USAGE, quoted);
+    }
+}
+
+static void test_prefix(void **state) {
+    (void)state;
+    static const struct {
+        const char *checkpoint, *output, *want;
+    } row[] = {{"", "", ""},
+               {"", "run.h5", "run"},
+               {"", "run", "run"},
+               {"", ".h5", ".h5"},
+               {"", "run.h5x", "run.h5x"},
+               {"a/b", "run.h5", "a/b"},
+               {"a.h5", "run.h5", "a.h5"}};
+    static train_config c;
+    char prefix[CHECKPOINT_PATH];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        strcpy(c.checkpoint, row[i].checkpoint), strcpy(c.output, row[i].output);
+        checkpoint_prefix(&c, prefix);
+        assert_string_equal(prefix, row[i].want);
+    }
+}
+
+/* -- files */
+
+static void expect_removed(const char *name, bool removed) {
+    if ((access(name, F_OK) != 0) != removed) fail_msg("%s: removed is not %d", name, removed);
+}
+
+/* Names beside those of a run; the prefix has no folder. */
+static void test_names(void **state) {
+    (void)state;
+    static const char *const ours[] = {"run-0000007.ckpt.part", "run-12345678.ckpt.part",
+                                       "run-best.ckpt.part"},
+                             *const others[] = {"run-000007.ckpt.part",
+                                                "run-0000007.ckpu.part",
+                                                "run_0000007.ckpt.part",
+                                                "rum-best.ckpt.part",
+                                                "run-1234567890123456789.ckpt.part",
+                                                "run-best.ckp.part",
+                                                "run-0000007x.ckpt.part",
+                                                ".part",
+                                                "run-0000007.ckpt"};
+    char before[1000];
+    int64_t *update;
+    int count;
+    sr_failure why = {0};
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(check_temporary()), 0);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) check_write(ours[i], "");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) check_write(others[i], "");
+    check_ok(checkpoint_sweep("run", &why), &why);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) expect_removed(ours[i], true);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) expect_removed(others[i], false);
+    check_ok(checkpoint_list("run", &update, &count, &why), &why);
+    assert_true(count == 1 && update[0] == 7);
+    free(update);
+    check_ok(checkpoint_list("/no run in the root", &update, &count, &why), &why);
+    assert_int_equal(count, 0);
+    assert_int_equal(chdir(before), 0);
+}
+
+/* -- a run */
+
+static trainer run;
+
+static void open_run(const char *const *more) {
+    static train_config c;
+    static train_result result;
+    static const train_events silent;
+    sr_failure why = {0};
+    small_write_pairs(6);
+    small_parse(&c, more);
+    result = (train_result){0};
+    run = (trainer){.config = &c, .events = &silent, .result = &result};
+    check_ok(trainer_open(&run, "test", &why), &why);
+}
+
+static int count_files(void) {
+    char prefix[CHECKPOINT_PATH];
+    int64_t *update;
+    int count;
+    sr_failure why = {0};
+    checkpoint_prefix(run.config, prefix);
+    check_ok(checkpoint_list(prefix, &update, &count, &why), &why);
+    free(update);
+    return count;
+}
+
+/* Loss: less is better, and what is no number is never the best. */
+static void test_best(void **state) {
+    (void)state;
+    static const struct {
+        double value;
+        bool test, better;
+    } row[] = {{NAN, false, false}, {3, false, true},    {3, false, false}, {4, false, false},
+               {2, true, false},    {NAN, false, false}, {1, false, true}};
+    open_run((const char *const[]){"--keep-best=valid_loss", NULL});
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        train_eval e = {.split = row[i].test ? SPLIT_TEST : SPLIT_VALID};
+        e.value[run.best_metric] = row[i].value;
+        run.better = false;
+        trainer_checkpoint_evaluated(&run, &e);
+        if (run.better != row[i].better) fail_msg("value %zu, %g", i, row[i].value);
+    }
+    sr_failure why = {0};
+    trainer_close(&run, SR_OK, &why);
+}
+
+/* Also where a best one and one of the end are due. */
+static void test_other_rank(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    for (int rank = 1; rank >= 0; rank--) {
+        open_run((const char *const[]){"--checkpoint-every=1", "--keep-best=valid_loss", NULL});
+        run.ranks->rank = rank;
+        check_ok(trainer_checkpoints_open(&run, &why), &why);
+        run.result->updates = 1, run.better = true;
+        check_ok(trainer_checkpoint_between(&run, false, &why), &why);
+        run.result->updates = 2;
+        check_ok(trainer_checkpoint_last(&run, &why), &why);
+        check_ok(trainer_checkpoints_close(&run, true, true, &why), &why);
+        assert_int_equal(run.checkpoint_update, 2); /* all ranks agree on that */
+        assert_int_equal(count_files(), rank ? 0 : 2);
+        run.ranks->rank = 0;
+        trainer_close(&run, SR_OK, &why);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_intervals),
+                                       cmocka_unit_test(test_prefix), cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_best),
+                                       cmocka_unit_test(test_other_rank)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
