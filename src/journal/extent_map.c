@@ -57,7 +57,7 @@ static bool expose(extent_map *m, uint64_t at, uint64_t end) {
 
 /* Extends entry e by `new` when they are equal extents in a row. */
 static bool join(extent *e, const extent *new) {
-    const bool values = e->kind == EXTENT_VALUES && new->kind == EXTENT_VALUES && !e->copy;
+    const bool values = e->kind == EXTENT_VALUES && new->kind == EXTENT_VALUES;
     const bool behind = end_of(e) == new->at && e->length == new->length;
     const bool alike = values && behind && e->more < UINT32_MAX - 1;
     if (alike) e->more++;

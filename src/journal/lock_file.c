@@ -43,24 +43,29 @@ static holder this_process(void) {
 
 /* -- somebody's ------------------------------------------------------------------------------ */
 
+/* Names that two systems may share say nothing. */
+static bool is_same(const char *name, const char *own) {
+    return strcmp(name, own) == 0 && strcmp(name, "unknown") != 0;
+}
+
 static bool has_ended(const holder *h) {
     const holder own = this_process();
-    return strcmp(h->host, own.host) == 0 && strcmp(h->space, own.space) == 0 &&
-           strcmp(h->space, "unknown") != 0 && h->pid > 0 && kill((pid_t)h->pid, 0) != 0 &&
-           errno == ESRCH;
+    return is_same(h->host, own.host) && is_same(h->space, own.space) && h->pid > 0 &&
+           kill((pid_t)h->pid, 0) != 0 && errno == ESRCH;
 }
 
 /* A file that this module could not have written, or cannot read (another user's), counts by its
- * heartbeat alone. */
+ * heartbeat alone. One whose state the system does not tell counts. */
 static bool counts(const char *name) {
     char line[LINE] = "";
     holder h = {.pid = 0};
     struct stat s;
     const int fd = open(name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-    const bool regular = (fd < 0 ? lstat(name, &s) : fstat(fd, &s)) == 0 && S_ISREG(s.st_mode);
-    const ssize_t got = regular && fd >= 0 ? pread(fd, line, sizeof line - 1, 0) : -1;
+    const int error = (fd < 0 ? lstat(name, &s) : fstat(fd, &s)) == 0 ? 0 : errno;
+    const ssize_t got = fd >= 0 ? pread(fd, line, sizeof line - 1, 0) : -1;
     if (fd >= 0) close(fd);
-    if (!regular) return false;
+    if (error) return error != ENOENT;
+    if (!S_ISREG(s.st_mode)) return false;
     if (got > 0 && sscanf(line, "%255s %ld %63s", h.host, &h.pid, h.space) == 3 && has_ended(&h))
         return false;
     return difftime(time(NULL), s.st_mtime) < LOCK_FILE_STALE;
@@ -73,9 +78,8 @@ static bool may_be_replaced(const char *name, bool force) {
 }
 
 bool lock_file_is_held(const char *path) {
-    struct stat s;
     char *name = name_of(path);
-    const bool held = name && lstat(name, &s) == 0 && counts(name);
+    const bool held = name && counts(name);
     free(name);
     return held;
 }
@@ -101,19 +105,18 @@ sr_status lock_file_create(lock_file *l, const char *path, int refused, bool for
     if (!l->path) return sr_fail(why, SR_MEMORY, "%s: out of memory for its lock", path);
     if (may_be_replaced(l->path, force)) unlink(l->path);
     l->fd = output_file_create(l->path);
-    sr_status status = SR_OK;
-    if (l->fd < 0 && errno == EEXIST)
-        status = lock_file_refuse(path, why);
-    else if (l->fd < 0 || !write_holder(l->fd))
-        status = sr_fail(why, SR_IO, "%s: %s", l->path, strerror(errno));
-    if (status == SR_OK)
+    if (l->fd >= 0 && write_holder(l->fd)) {
         snprintf(l->reason, sizeof l->reason,
                  "%.100s: the file system refuses locks (%s); %.100s keeps a second writer out",
                  path, strerror(refused), l->path);
-    else if (status == SR_EXISTS || l->fd < 0)
-        free(l->path), *l = (lock_file){0};
-    else
-        lock_file_release(l);
+        return SR_OK;
+    }
+    const sr_status status = l->fd < 0 && errno == EEXIST
+                                 ? lock_file_refuse(path, why)
+                                 : sr_fail(why, SR_IO, "%s: %s", l->path, strerror(errno));
+    if (l->fd >= 0) lock_file_release(l);
+    free(l->path);
+    *l = (lock_file){0};
     return status;
 }
 
@@ -129,6 +132,7 @@ void lock_file_beat(lock_file *l) {
 static bool is_ours(const lock_file *l) {
     struct stat own, now;
     return l->owner == getpid() && fstat(l->fd, &own) == 0 && lstat(l->path, &now) == 0 &&
+           /* unreached: another file system is mounted at the name */
            own.st_dev == now.st_dev && own.st_ino == now.st_ino;
 }
 

@@ -128,6 +128,14 @@ static void chunks_side_by_side(void **state) {
     assert_int_equal(m.e[2].more, 1);
     assert_true(extent_map_put(&m, EXTENT_VALUES, 100 + 64 * 7, 64, NULL));
     assert_int_equal(m.count, 3);
+    assert_true(extent_map_put(&m, EXTENT_METADATA, 100, 0, NULL)); /* no bytes */
+    assert_int_equal(m.count, 3);
+    /* a number of chunks has 32 bits */
+    m.e[2].more = UINT32_MAX - 1;
+    const uint64_t far = m.e[2].at + 32 * (uint64_t)UINT32_MAX;
+    assert_true(extent_map_put(&m, EXTENT_VALUES, far, 32, NULL));
+    assert_int_equal(m.count, 4);
+    assert_true(m.e[3].at == far && m.e[3].more == 0);
     extent_map_free(&m);
 }
 

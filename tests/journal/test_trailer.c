@@ -1,9 +1,13 @@
-/* test_trailer.c -- a journal counts only when it is whole: what a power failure may leave of one that
- * was not yet on the disk repairs nothing. */
+/* test_trailer.c -- a journal counts only when it is whole: what a power failure may leave of one
+ * that was not yet on the disk repairs nothing. A footer counts only when all that it says is
+ * possible. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "journal/crc32.h"
 #include "journal/positional_io.h"
 #include "journal/trailer.h"
 #include "testing/check.h"
@@ -77,9 +81,110 @@ static void torn_write(void **state) {
     unlink(part);
 }
 
+/* -- footers that nobody wrote */
+
+enum { CONTENT = 200, LENGTH_AT = 24, END_AT = 32 };
+
+static void put_number(unsigned char *at, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
+}
+
+/* A file of values with a final trailer of one entry. */
+static void write_final(const char *path) {
+    extent_map m = {0};
+    unsigned char content[CONTENT];
+    const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    memset(content, 7, CONTENT);
+    assert_true(positional_io_write(fd, 0, content, CONTENT));
+    assert_true(extent_map_put(&m, EXTENT_VALUES, 0, CONTENT, content));
+    assert_true(trailer_finalize(&m, fd, CONTENT));
+    assert_int_equal(close(fd), 0);
+    extent_map_free(&m);
+}
+
+/* Puts a number into the footer, whose checksum is right then. */
+static void change_footer(const char *path, int at, uint64_t value, int bytes) {
+    unsigned char footer[FOOTER];
+    const int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    const uint64_t start = (uint64_t)lseek(fd, 0, SEEK_END) - FOOTER;
+    assert_true(positional_io_read(fd, start, footer, FOOTER));
+    put_number(footer + at, value, bytes);
+    put_number(footer + 60, crc32_add(0, footer, 60), 4);
+    assert_true(positional_io_write(fd, start, footer, FOOTER));
+    assert_int_equal(close(fd), 0);
+}
+
+static void impossible_footers(void **state) {
+    (void)state;
+    enum { SIZE = CONTENT + TRAILER_ENTRY + FOOTER, OWN = SIZE - CONTENT };
+    static const struct {
+        int at, bytes;
+        uint64_t value;
+    } change[] = {
+        {16, 4, 2}, /* another version */
+        {LENGTH_AT, 8, FOOTER - 1},
+        {LENGTH_AT, 8, SIZE + 1}, /* no length of a trailer */
+        {LENGTH_AT, 8, UINT64_MAX},
+        {LENGTH_AT, 8, FOOTER},  /* without its table */
+        {LENGTH_AT, 8, OWN + 1}, /* and of copies that are none */
+        {END_AT, 8, CONTENT + 1},
+        {END_AT, 8, UINT64_MAX},  /* within the trailer, outside */
+        {END_AT, 8, CONTENT - 1}, /* before the end of an extent */
+        {40, 4, 2},
+        {40, 4, UINT32_MAX}, /* entries */
+    };
+    const char *path = sample_path("footer");
+    for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
+        write_final(path);
+        trailer e = loaded(path);
+        assert_true(e.kind == TRAILER_FINAL && !e.damaged);
+        trailer_free(&e);
+        change_footer(path, change[i].at, change[i].value, change[i].bytes);
+        e = loaded(path);
+        if (e.kind != TRAILER_NONE || !e.damaged) fail_msg("footer %zu counts", i);
+        trailer_free(&e);
+    }
+}
+
+static void same_trailers(void **state) {
+    (void)state;
+    const trailer e = {.kind = TRAILER_FINAL, .size = 9, .end = 5, .gaps = 3, .checksum = 4};
+    trailer other[5] = {e, e, e, e, e};
+    other[0].dozes = true;
+    other[1].size++, other[2].end++, other[3].gaps++, other[4].checksum++;
+    for (int i = 0; i < 5; i++) assert_true(trailer_is_same(&e, &other[i]) == (i == 0));
+}
+
+/* Beyond 1 MiB of metadata a journal has only what changed since the last commit. */
+static void much_metadata(void **state) {
+    (void)state;
+    enum { PART = 4096, PARTS = 512 };
+    static unsigned char part[PART];
+    for (int parts = PARTS / 2; parts <= PARTS; parts += PARTS / 2) {
+        extent_map m = {0};
+        size_t size;
+        for (int i = 0; i < parts; i++) {
+            memset(part, i, PART);
+            assert_true(extent_map_put(&m, EXTENT_METADATA, (uint64_t)i * PART, PART, part));
+        }
+        extent_map_settle(&m);
+        assert_true(extent_map_put(&m, EXTENT_METADATA, 7 * PART + 1, 1, part));
+        unsigned char *bytes = trailer_build_journal(&m, (uint64_t)parts * PART, &size);
+        assert_non_null(bytes);
+        const size_t held = parts == PARTS ? 1 : (size_t)parts;
+        assert_int_equal(size, held * (PART + TRAILER_ENTRY) + FOOTER);
+        assert_int_equal(bytes[held == 1 ? 1 : 7 * PART + 1], part[0]);
+        free(bytes);
+        extent_map_free(&m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(incomplete_journal),
+        cmocka_unit_test(impossible_footers), cmocka_unit_test(same_trailers),
+        cmocka_unit_test(much_metadata),      cmocka_unit_test(incomplete_journal),
         cmocka_unit_test(torn_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,15 +109,17 @@ static bool deed_fail_some(const deed *d, failing_kind kind, const long *call, i
     return status == 0;
 }
 
-static void deed_fail_each(const deed *d, failing_kind kind) {
-    static long call[3 * FAILING_PLACES];
+/* Notes the calls of a deed that does not fail. */
+static void deed_note(const deed *d, failing_kind kind) {
     sr_failure why = {0};
     if (deed_is_child) _exit(1);
     if (d->prepare) d->prepare();
     failing_begin(kind, 0);
     check_ok(d->run(&why), &why);
     failing_end();
-    const int count = failing_list(call);
+}
+
+static void deed_fail_list(const deed *d, failing_kind kind, const long *call, int count) {
     int faults = 0;
     for (int i = 0; i < count; i += DEEDS_TOGETHER) {
         const int rest = count - i;
@@ -126,6 +128,23 @@ static void deed_fail_each(const deed *d, failing_kind kind) {
     printf("%s: %d places, %d calls failed: %s\n", d->name, failing_places, count,
            failing_kind_names[kind]);
     if (faults) fail_msg("%s: %d faults", d->name, faults);
+}
+
+/* The first, the second and the last call of each place. */
+static inline void deed_fail_each(const deed *d, failing_kind kind) {
+    static long call[3 * FAILING_PLACES];
+    deed_note(d, kind);
+    deed_fail_list(d, kind, call, failing_list(call));
+}
+
+/* Every call, of a deed that makes few. */
+static inline void deed_fail_all(const deed *d, failing_kind kind) {
+    static long call[3 * FAILING_PLACES];
+    deed_note(d, kind);
+    const int count = (int)failing_made;
+    assert_in_range(count, kind != FAILING_ALLOCATIONS, 3 * FAILING_PLACES);
+    for (int i = 0; i < count; i++) call[i] = i + 1;
+    deed_fail_list(d, kind, call, count);
 }
 
 #endif
