@@ -115,7 +115,7 @@ do for [i=1:cells] {
     eval X_AXIS
     eval log_y(low, high)
     set title (together ? '' : run_title(i))
-    set xlabel (i + cell_columns > cells ? 'memory 1/(1 − α), recorded steps'.(panel_width(cell_columns) > 2.5 ? ' (10: α 0.9)' : '') : '') offset 0,0.7
+    set xlabel (i + cell_columns > cells ? 'memory 1/(1 − α)'.(panel_width(cell_columns) > 1.8 ? ', recorded steps' : '').(panel_width(cell_columns) > 2.5 ? ' (10: α 0.9)' : '') : '') offset 0,0.7
     set ylabel (cell_column(i) == 1 ? stat_name('dist_'.stat).",\nin units of that at α 0" : '') offset -0.8,0
     if (i == 1 && !sites_named && !together) { eval SITE_COLOURS }
     unset arrow

@@ -226,6 +226,14 @@ static void test_names(void **state) {
                 "grep -q '>heads 4<' n.svg && ! grep -q parallel n.svg");
     check_shell(
         "statplot overview four.h5 -o n.svg && grep -q '>toy, bn, pairs de-en, seed' n.svg");
+    sr_options unknown = run_options();
+    unknown.data = NULL;
+    sr_recorder *r = run_create(program_file("own.h5"), unknown);
+    run_add_bn(r, "top", 2, 1, 1e-5);
+    run_put_step(r, 1);
+    run_finish(r);
+    check_shell("statplot overview own.h5 -o n.svg && grep -q '>toy, bn, seed' n.svg && "
+                "! grep -q ', ?' n.svg");
     check_shell(
         "for f in overview layers compare tidloss tidgap results replaced fig5 ablation; do "
         "statplot $f -o n.svg || exit 1; ! grep "

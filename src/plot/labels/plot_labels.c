@@ -10,7 +10,7 @@
 
 static void append(char *text, size_t size, const char *part) {
     const size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s%s", used ? ", " : "", part);
+    snprintf(text + used, size - used, "%s%s", used && part[0] ? ", " : "", part);
 }
 
 static bool differs(const plot_run *p, int runs, int part) {
@@ -174,14 +174,15 @@ static void label_by_options(plot_labels *l, const plot_run *p) {
     }
 }
 
-/* Runs that agree in all of that can only be told apart by their file names. */
+/* Runs that agree in all of that, or lack what others have, are told apart by their file names. */
 static sr_status label_by_path(plot_labels *l, const plot_run *p, sr_failure *why) {
     bool *alone = calloc((unsigned)l->runs, sizeof *alone);
     if (!alone) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < l->runs; i++) alone[i] = stands_alone(l, i);
     for (int i = 0; i < l->runs; i++) {
         const char *slash = strrchr(p[i].path, '/');
-        if (!alone[i]) append(l->label[i], sizeof l->label[i], slash ? slash + 1 : p[i].path);
+        if (!alone[i] || !l->label[i][0])
+            append(l->label[i], sizeof l->label[i], slash ? slash + 1 : p[i].path);
     }
     free(alone);
     return SR_OK;

@@ -9,7 +9,7 @@
 #include "analysis/runs/run_config.h"
 
 static void copy(char *to, size_t size, const char *from) {
-    snprintf(to, size, "%s", from && from[0] ? from : "?");
+    snprintf(to, size, "%s", from ? from : "");
 }
 
 static double startup_percent(const sr_runfile *f) {
@@ -34,7 +34,8 @@ static void describe(plot_run *r) {
     run_data_name(r->file, name, sizeof name);
     copy(r->text[RUN_DATA], RUN_PART, name);
     snprintf(r->text[RUN_SEED], RUN_PART, "seed %llu", (unsigned long long)info->seed);
-    snprintf(r->task, sizeof r->task, "%s, %s", r->text[RUN_MODEL], r->text[RUN_DATA]);
+    snprintf(r->task, sizeof r->task, "%s%s%s", r->text[RUN_MODEL],
+             r->text[RUN_DATA][0] ? ", " : "", r->text[RUN_DATA]);
     r->config = info->config ? info->config : "";
     r->startup = startup_percent(r->file);
     const sr_run_site *site = sr_run_main_site(r->file);

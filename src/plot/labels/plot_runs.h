@@ -13,7 +13,7 @@ typedef struct plot_run {
     const sr_runfile *file;
     char *path;                         /* as the user gave it; "./" before a dash */
     int look;                           /* of its lines, from 0 */
-    char text[RUN_PARTS][RUN_PART];     /* model, norm, data, seed */
+    char text[RUN_PARTS][RUN_PART];     /* "" where unknown */
     char task[2 * RUN_PART + 8];        /* "model, data" */
     const char *config;                 /* "" if the run has none */
     char norms[RUN_PART];               /* methods of all sites, a blank after each */

@@ -277,7 +277,8 @@ static void write_run(report *r, int i) {
     plot_html_text(r->page, name);
     fputs("</a></th>", r->page);
     snprintf(text, sizeof text, "%s%s%s", info->task ? info->task : "",
-             info->task && info->task[0] ? ", " : "", run->text[RUN_DATA]);
+             info->task && info->task[0] && run->text[RUN_DATA][0] ? ", " : "",
+             run->text[RUN_DATA]);
     write_cell(r, "", text);
     write_cell(r, "", run->text[RUN_MODEL]);
     write_cell(r, "", run->text[RUN_NORM]);
