@@ -201,8 +201,10 @@ static void fill_shape(const extent *e, hid_t type, h5_shape *shape) {
     *shape = (h5_shape){.type = h5_name_type(type), .rank = e->rank};
     if (shape->type == H5_TEXT) shape->text = (size_t)e->bytes;
     for (int i = 0; i < e->rank; i++) shape->dims[i] = (int64_t)e->dims[i];
-    for (int i = 0; i < e->rank; i++) /* unreached: HDF5 1.10 opens no such dataset */
+    for (int i = 0; i < e->rank; i++) {
+        /* unreached: HDF5 1.10 opens no such dataset */
         if (e->dims[i] > INT64_MAX) *shape = (h5_shape){.rank = -1};
+    }
 }
 
 static bool read_extent(hid_t set, extent *e, h5_shape *shape) {
