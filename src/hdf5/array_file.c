@@ -40,7 +40,7 @@ static void abandon(array_writer *w) {
         h5_divert(w->file);
         h5_close(w->file, NULL);
     }
-    if (*w->part) unlink(w->part);
+    unlink(w->part);
     free(w);
 }
 
@@ -51,15 +51,15 @@ array_writer *array_writer_create(const char *path, const char *format, int64_t 
         sr_fail(why, SR_MEMORY, "%s: no memory to write it", path);
         return NULL;
     }
-    int length = snprintf(w->path, sizeof w->path, "%s", path);
-    sr_status status = SR_OK;
-    if (length < 0 || length + sizeof ".part" > sizeof w->part)
-        status = sr_fail(why, SR_USAGE, "%.80s...: the path is too long", path);
-    if (status == SR_OK) {
-        snprintf(w->part, sizeof w->part, "%.*s.part", length, w->path);
-        unlink(w->part); /* left by a writer that died */
-        status = h5_create(w->part, false, &w->file, why);
+    snprintf(w->path, sizeof w->path, "%s", path);
+    const int length = snprintf(w->part, sizeof w->part, "%s.part", path);
+    if (length >= (int)sizeof w->part) {
+        sr_fail(why, SR_USAGE, "%.80s...: the path is too long", path);
+        free(w);
+        return NULL;
     }
+    unlink(w->part); /* left by a writer that died */
+    sr_status status = h5_create(w->part, false, &w->file, why);
     if (status == SR_OK) status = array_writer_put_text(w, "format", format, why);
     if (status == SR_OK) status = array_writer_put_int(w, "format_version", version, why);
     if (status == SR_OK) return w;
@@ -221,10 +221,10 @@ static sr_status open_array(const array_reader *r, const char *name, h5_id *set,
         h5_open_dataset(r->file, h5_path_of("/%s", name).text, -1, set, &shape, NULL, why);
     if (status != SR_OK) return without_hint(status, why);
     *a = (npz_array){.type = NPZ_TYPES, .rank = shape.rank};
-    for (int i = 0; i < NPZ_TYPES; i++)
-        if (type_of[i] == shape.type && shape.type != H5_OTHER) a->type = (npz_type)i;
+    for (int i = 0; i < NPZ_TEXT64; i++) /* the types before it are numbers */
+        if (type_of[i] == shape.type) a->type = (npz_type)i;
     for (int i = 0; i < shape.rank; i++) a->dim[i] = shape.dims[i];
-    if (shape.rank >= 0 && a->type != NPZ_TYPES) return SR_OK;
+    if (a->type != NPZ_TYPES) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: %s: unknown type or rank", r->path, name);
 }
 

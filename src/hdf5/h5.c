@@ -101,7 +101,7 @@ sr_status h5_open(const char *path, h5_state state, trailer *end, h5_id *file, s
 int h5_descriptor(h5_id file) {
     h5_errors q = h5_quiet();
     void *at = NULL;
-    int fd = file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 && at ? *(int *)at : -1;
+    int fd = file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? *(int *)at : -1;
     h5_unquiet(q);
     return fd;
 }
@@ -370,7 +370,7 @@ static hid_t open_attribute(hid_t file, const char *object, const char *name, H5
     const h5_way way = h5_reach(file, object);
     if (way.found < 0) return -1;
     hid_t id = H5Aopen_by_name(way.at, way.name, name, H5P_DEFAULT, H5P_DEFAULT);
-    if (id < 0 || h5_guard_attribute(id, class, h5_file_bytes(file), size)) return id;
+    if (id < 0 || h5_guard_attribute(id, class, size)) return id;
     h5_release(id);
     return -1;
 }

@@ -25,16 +25,16 @@ typedef struct reason {
 
 static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) {
     reason *r = context;
-    if (n == 0)
-        snprintf(r->text, sizeof r->text, "%s", error->desc ? error->desc : "no description");
-    if (error->func_name && strcmp(error->func_name, h5_guard_name) == 0) r->refused = true;
+    if (!error->desc || !error->func_name) return 0; /* unreached: HDF5 1.10 fills both in */
+    if (n == 0) snprintf(r->text, sizeof r->text, "%s", error->desc);
+    if (strcmp(error->func_name, h5_guard_name) == 0) r->refused = true;
     /* "..., errno = 28, error message = 'No space left on device', ..." */
-    const char *at = error->desc ? strstr(error->desc, "errno = ") : NULL;
+    const char *at = strstr(error->desc, "errno = ");
     int system = at ? atoi(at + strlen("errno = ")) : 0;
     if (!r->system && system) snprintf(r->text, sizeof r->text, "%s", strerror(system));
     if (!r->system) r->system = system;
     if (error->min_num == H5E_NOSPACE && error->maj_num == H5E_RESOURCE) r->memory = true;
-    if (error->desc && strstr(error->desc, "memory allocation failed")) r->memory = true;
+    if (strstr(error->desc, "memory allocation failed")) r->memory = true;
     return 0;
 }
 

@@ -46,12 +46,10 @@ hid_t h5_make_type(h5_type type, size_t text, bool stored) {
 h5_type h5_name_type(hid_t type) {
     size_t size = H5Tget_size(type);
     H5T_class_t class = H5Tget_class(type);
-    if (class == H5T_FLOAT) return size == 4 ? H5_FLOAT32 : size == 8 ? H5_FLOAT64 : H5_OTHER;
-    if (class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE)
-        return size == 8 ? H5_UINT64 : size == 1 ? H5_UINT8 : H5_OTHER;
-    if (class == H5T_INTEGER) return size == 4 ? H5_INT32 : size == 8 ? H5_INT64 : H5_OTHER;
-    if (class == H5T_STRING && H5Tis_variable_str(type) == 0) return H5_TEXT;
-    return H5_OTHER;
+    if (class == H5T_STRING) return H5_TEXT;
+    if (class == H5T_FLOAT) return size == 4 ? H5_FLOAT32 : H5_FLOAT64;
+    if (H5Tget_sign(type) == H5T_SGN_NONE) return size == 8 ? H5_UINT64 : H5_UINT8;
+    return size == 4 ? H5_INT32 : H5_INT64;
 }
 
 hid_t h5_memory_type(hid_t stored, h5_type type, size_t text) {

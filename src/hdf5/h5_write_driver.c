@@ -30,9 +30,9 @@ static bool is_ours(const driver_file *f) {
     return f->owner == getpid() && !f->outcome->failed;
 }
 
-/* Keeps the failure and returns success. A failed allocation may not set errno. */
+/* Keeps the failure, in errno, and returns success. */
 static herr_t lose(driver_file *f) {
-    f->outcome->failed = errno ? errno : ENOMEM;
+    f->outcome->failed = errno;
     return 0;
 }
 
@@ -66,16 +66,13 @@ static void release(driver_file *f) {
 }
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most) {
-    (void)most;
+    (void)flags, (void)most; /* those of h5_create */
     struct stat s;
     driver_file *f = allocate();
-    const int how = (flags & H5F_ACC_RDWR ? O_RDWR : O_RDONLY) |
-                    (flags & H5F_ACC_TRUNC ? O_TRUNC : 0) | (flags & H5F_ACC_CREAT ? O_CREAT : 0) |
-                    (flags & H5F_ACC_EXCL ? O_EXCL : 0);
+    const int how = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
     if (!f) return NULL;
     const bool *logged = H5Pget_driver_info(access);
-    *f->outcome = (h5_outcome){.fd = descriptor_above_standard(open(name, how | O_CLOEXEC, 0666)),
-                               .users = 1};
+    *f->outcome = (h5_outcome){.fd = descriptor_above_standard(open(name, how, 0666)), .users = 1};
     f->base.driver = h5_hold_driver(access);
     f->base.descriptor = &f->outcome->fd;
     if (f->outcome->fd < 0 || f->base.driver < 0 || fstat(f->outcome->fd, &s) != 0) {
@@ -152,11 +149,13 @@ static herr_t driver_truncate(H5FD_t *file, hid_t transfer, hbool_t closing) {
     return 0;
 }
 
-/* Forked processes share such a lock. It is for readers of other programs: the file is new, and a
- * second writer is kept out by writer_lock.h. So a system that refuses it stops nobody. */
+/* When the file is created. Forked processes share such a lock. It is for readers of other
+ * programs: the file is new, and a second writer is kept out by writer_lock.h. So a system that
+ * refuses it stops nobody. */
 static herr_t driver_lock(H5FD_t *file, hbool_t write) {
     const driver_file *f = (const driver_file *)file;
-    if (is_ours(f)) flock(f->outcome->fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB);
+    (void)write;
+    flock(f->outcome->fd, LOCK_EX | LOCK_NB);
     return 0;
 }
 

@@ -308,7 +308,7 @@ static sr_status load(trailer *e, int fd, const char *path, sr_failure *why) {
         positional_io_number(footer + 20, 4) == TRAILER_FINAL ? TRAILER_FINAL : TRAILER_JOURNAL;
     e->end = positional_io_number(footer + 32, 8);
     bool ok = crc32_add(0, footer, 60) == positional_io_number(footer + 60, 4) &&
-              length >= FOOTER && length <= e->size && e->end <= e->size - length &&
+              length <= e->size && e->end <= e->size - length &&
               positional_io_number(footer + 16, 4) == VERSION;
     const uint64_t count = positional_io_number(footer + 40, 4), table = count * ENTRY + FOOTER;
     uint64_t copies; /* bytes; they must fill the rest of the trailer */

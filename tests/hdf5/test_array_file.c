@@ -1,5 +1,6 @@
 /* test_array_file.c -- arrays come back as they went; the file is whole or not there; a byte that
  * is not what was written is seen. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "hdf5/array_file.h"
+#include "hdf5/h5.h"
 #include "testing/check.h"
 #include "testing/damage.h"
 #include "testing/sample_run.h"
@@ -235,8 +237,133 @@ static void test_abandoned(void **state) {
     assert_true(reads_whole(path));
 }
 
+/* -- what cannot be stored, and what is no array ---------------------------------------------- */
+
+static void expect_not_stored(const char *name, const npz_array *a) {
+    sr_failure why = {0};
+    const char *path = sample_path("not_stored.ckpt");
+    array_writer *w = array_writer_create(path, FORMAT, 3, &why);
+    assert_non_null(w);
+    assert_int_equal(array_writer_add(w, name, a, &why), SR_USAGE);
+    check_failure(&why, SR_USAGE, "cannot be stored");
+    /* the first failure stays */
+    assert_int_equal(array_writer_add(w, "slot", &slot, NULL), SR_USAGE);
+    assert_int_equal(array_writer_put_int(w, "steps", 1, NULL), SR_USAGE);
+    assert_int_equal(array_writer_finish(w, NULL), SR_USAGE);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_not_stored(void **state) {
+    (void)state;
+    char name[300];
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = 0;
+    const npz_array texts = {.type = NPZ_TEXT64, .data = wide},
+                    none = {NPZ_FLOAT32, 2, {3, 0}, real_values},
+                    negative = {NPZ_FLOAT32, 1, {-1}, real_values};
+    expect_not_stored("texts", &texts);
+    expect_not_stored("none", &none);
+    expect_not_stored("negative", &negative);
+    expect_not_stored(name, &slot);
+}
+
+static void test_long_path(void **state) {
+    (void)state;
+    enum { LONG = 4096 };
+    static char path[LONG];
+    sr_failure why = {0};
+    memset(path, 'p', LONG - 1);
+    assert_null(array_writer_create(path, FORMAT, 3, &why));
+    check_failure(&why, SR_USAGE, "ppp...: the path is too long");
+    path[LONG - sizeof ".part"] = 0; /* too long for the system alone */
+    why = (sr_failure){0};
+    assert_null(array_writer_create(path, FORMAT, 3, &why));
+    check_failure(&why, SR_IO, strerror(ENAMETOOLONG));
+}
+
+/* A file of texts and of a type that no array has. */
+static void write_others(const char *path, int64_t version) {
+    const h5_shape number = {.type = H5_UINT64, .rank = 1, .dims = {3}},
+                   letters = {.type = H5_TEXT, .text = 8, .rank = 1, .dims = {3}};
+    h5_id file, set;
+    sr_failure why = {0};
+    unlink(path);
+    check_ok(h5_create(path, false, &file, &why), &why);
+    check_ok(h5_add_dataset(file, "/number", &number, &set, &why), &why);
+    h5_close_dataset(set);
+    check_ok(h5_add_dataset(file, "/letters", &letters, &set, &why), &why);
+    h5_close_dataset(set);
+    const size_t size = strlen(FORMAT);
+    check_ok(h5_put_attribute(file, "/", "format", H5_TEXT, size, -1, FORMAT, &why), &why);
+    check_ok(h5_put_attribute(file, "/", "format_version", H5_INT64, 0, -1, &version, &why), &why);
+    check_ok(h5_close(file, &why), &why);
+}
+
+static void test_other_arrays(void **state) {
+    (void)state;
+    const char *path = sample_path("others.ckpt");
+    npz_array found, into = slot;
+    sr_failure why = {0};
+    write_others(path, 0);
+    expect_refused(path, FORMAT, 3, "version 0, not 1 to 3");
+    write_others(path, 1);
+    array_reader *r = array_reader_open(path, FORMAT, 3, &why);
+    assert_non_null(r);
+    assert_int_equal(array_reader_shape(r, "number", &found, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "others.ckpt: number: unknown type or rank");
+    why = (sr_failure){0};
+    assert_int_equal(array_reader_shape(r, "letters", &found, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "letters: unknown type or rank");
+    array_reader_close(r);
+    why = (sr_failure){0};
+    check_ok(write_sample(path, &why), &why);
+    r = array_reader_open(path, FORMAT, 3, &why);
+    assert_non_null(r);
+    assert_int_equal(array_reader_fill(r, "progress/updates", &into, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "progress/updates is one value of another type, not 3");
+    array_reader_close(r);
+}
+
+/* Chunks of whole rows have 8 Mi values at most, unless a row has more. */
+static void test_large(void **state) {
+    (void)state;
+    enum { MANY = 9 << 20 };
+    static uint8_t values[2 * MANY];
+    const npz_array column = {NPZ_UINT8, 1, {MANY}, values},
+                    rows = {NPZ_UINT8, 2, {2, MANY}, values};
+    const char *path = sample_path("large.ckpt");
+    int64_t chunk[2];
+    h5_id file, set;
+    h5_shape shape;
+    sr_failure why = {0};
+    for (size_t i = 0; i < 2 * MANY; i++) values[i] = (uint8_t)(i >> 8 ^ i);
+    array_writer *w = array_writer_create(path, FORMAT, 3, &why);
+    assert_non_null(w);
+    array_writer_add(w, "column", &column, NULL);
+    array_writer_add(w, "rows", &rows, NULL);
+    check_ok(array_writer_finish(w, &why), &why);
+    array_reader *r = array_reader_open(path, FORMAT, 3, &why);
+    assert_non_null(r);
+    check_array(r, "column", &column, 1);
+    check_array(r, "rows", &rows, 1);
+    array_reader_close(r);
+    check_ok(h5_open(path, H5_CLOSED, NULL, &file, &why), &why);
+    for (int i = 0; i < 2; i++) {
+        check_ok(h5_open_dataset(file, i ? "/rows" : "/column", -1, &set, &shape, NULL, &why),
+                 &why);
+        h5_get_chunk(set, chunk);
+        assert_int_equal(chunk[0], i ? 1 : 8 << 20);
+        assert_int_equal(chunk[1], i ? MANY : 0);
+        h5_close_dataset(set);
+    }
+    check_ok(h5_close(file, &why), &why);
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_not_stored),    cmocka_unit_test(test_long_path),
+        cmocka_unit_test(test_other_arrays),  cmocka_unit_test(test_large),
         cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_refused),       cmocka_unit_test(test_other_shape),
         cmocka_unit_test(test_changed_bytes), cmocka_unit_test(test_full_disk),

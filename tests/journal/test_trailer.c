@@ -83,7 +83,7 @@ static void torn_write(void **state) {
 
 /* -- footers that nobody wrote */
 
-enum { CONTENT = 200, LENGTH_AT = 24, END_AT = 32 };
+enum { CONTENT = 200, SLACK = 8, LENGTH_AT = 24, END_AT = 32 };
 
 static void put_number(unsigned char *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
@@ -97,7 +97,7 @@ static void write_final(const char *path) {
     assert_true(fd >= 0);
     memset(content, 7, CONTENT);
     assert_true(positional_io_write(fd, 0, content, CONTENT));
-    assert_true(extent_map_put(&m, EXTENT_VALUES, 0, CONTENT, content));
+    assert_true(extent_map_put(&m, EXTENT_VALUES, 0, CONTENT - SLACK, content));
     assert_true(trailer_finalize(&m, fd, CONTENT));
     assert_int_equal(close(fd), 0);
     extent_map_free(&m);
@@ -121,23 +121,27 @@ static void impossible_footers(void **state) {
     enum { SIZE = CONTENT + TRAILER_ENTRY + FOOTER, OWN = SIZE - CONTENT };
     static const struct {
         int at, bytes;
-        uint64_t value;
+        uint64_t value, end; /* end: of the HDF5 data; 0: as it was written */
     } change[] = {
-        {16, 4, 2}, /* another version */
-        {LENGTH_AT, 8, FOOTER - 1},
-        {LENGTH_AT, 8, SIZE + 1}, /* no length of a trailer */
-        {LENGTH_AT, 8, UINT64_MAX},
-        {LENGTH_AT, 8, FOOTER},  /* without its table */
-        {LENGTH_AT, 8, OWN + 1}, /* and of copies that are none */
-        {END_AT, 8, CONTENT + 1},
-        {END_AT, 8, UINT64_MAX},  /* within the trailer, outside */
-        {END_AT, 8, CONTENT - 1}, /* before the end of an extent */
-        {40, 4, 2},
-        {40, 4, UINT32_MAX}, /* entries */
+        {16, 4, 2, 0}, /* another version */
+        /* no length of a trailer, none with the table, one with copies that no extent has */
+        {LENGTH_AT, 8, FOOTER - 1, 0},
+        {LENGTH_AT, 8, SIZE + 1, 0},
+        {LENGTH_AT, 8, UINT64_MAX, 0},
+        {LENGTH_AT, 8, FOOTER, 0},
+        {LENGTH_AT, 8, OWN + 1, CONTENT - SLACK},
+        /* an end within the trailer, beyond the file, within an extent */
+        {END_AT, 8, CONTENT + 1, 0},
+        {END_AT, 8, UINT64_MAX, 0},
+        {END_AT, 8, CONTENT - SLACK - 1, 0},
+        /* entries */
+        {40, 4, 2, 0},
+        {40, 4, UINT32_MAX, 0},
     };
     const char *path = sample_path("footer");
     for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
         write_final(path);
+        if (change[i].end) change_footer(path, END_AT, change[i].end, 8);
         trailer e = loaded(path);
         assert_true(e.kind == TRAILER_FINAL && !e.damaged);
         trailer_free(&e);

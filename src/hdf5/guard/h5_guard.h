@@ -21,8 +21,8 @@ bool h5_guard_links(hid_t at, const char *group);
 bool h5_guard_dataset(hid_t set, int64_t file_bytes, h5_shape *shape);
 /* Every value of a dataset is stored. */
 bool h5_guard_stored(hid_t set, int64_t file_bytes);
-/* An attribute is one value of this class; its bytes to *size. */
-bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, size_t *size);
+/* An attribute is one value of this class; its bytes, which HDF5 has read by now, to *size. */
+bool h5_guard_attribute(hid_t attribute, H5T_class_t class, size_t *size);
 /* The function name of these reasons on the error stack. */
 extern const char h5_guard_name[];
 

@@ -1,0 +1,210 @@
+/* test_objects.c -- objects of a file that statrec did not write: each is opened as it is, or
+ * refused for a reason that names it. */
+#include <hdf5.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hdf5/dimension_scales.h"
+#include "testing/check.h"
+#include "testing/sample_run.h"
+
+#define LONG "a-group-with-a-name-of-36-characters"
+
+static hid_t file; /* being made */
+
+static hid_t group_at(const char *path) {
+    const hid_t links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    const hid_t group = H5Gcreate2(file, path, links, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(group >= 0);
+    H5Pclose(links);
+    return group;
+}
+
+/* Of bytes, contiguous, or in chunks of one value with a checksum each. */
+static void add_bytes(hid_t at, const char *name, int rank, const hsize_t *dims, bool summed,
+                      bool written) {
+    static unsigned char zeros[8192];
+    const hsize_t one[5] = {1, 1, 1, 1, 1};
+    const hid_t space = H5Screate_simple(rank, dims, NULL), how = H5Pcreate(H5P_DATASET_CREATE);
+    if (summed) assert_true(H5Pset_chunk(how, rank, one) >= 0 && H5Pset_fletcher32(how) >= 0);
+    const hid_t set = H5Dcreate2(at, name, H5T_STD_U8LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    assert_true(set >= 0);
+    if (written)
+        assert_true(H5Dwrite(set, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) >= 0);
+    H5Dclose(set), H5Pclose(how), H5Sclose(space);
+}
+
+static void add_size(hid_t at, const char *name, hsize_t size) {
+    add_bytes(at, name, 1, &size, false, true);
+}
+
+/* -- one file of all ------------------------------------------------------------------------- */
+
+enum { GROUPS = 20 }; /* more than stay open */
+
+static void make_objects(void) {
+    const hsize_t two[] = {(hsize_t)1 << 40, (hsize_t)1 << 40}, five[] = {1, 1, 1, 1, 1},
+                  some = 100, many = 1 << 30, sums = 4097;
+    file = H5Fcreate(sample_path("objects.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(file >= 0);
+    add_bytes(file, "five", 5, five, false, true);
+    add_bytes(file, "overflow", 2, two, false, false);
+    add_bytes(file, "unwritten", 1, &some, false, false);
+    add_bytes(file, "large", 1, &many, false, false);
+    add_bytes(file, "sums", 1, &sums, true, true);
+    add_size(file, LONG, 3);
+    for (int i = 0; i < GROUPS; i++) {
+        const hid_t group = group_at(h5_path_of("/group%02d", i).text);
+        add_size(group, "x", (hsize_t)i + 1);
+        H5Gclose(group);
+    }
+    const hid_t longer = group_at("/ab"), shorter = group_at("/a"), deep = group_at("/" LONG "2/b");
+    add_size(longer, "x", 40), add_size(shorter, "x", 50), add_size(deep, "x", 60);
+    H5Gclose(longer), H5Gclose(shorter), H5Gclose(deep);
+    assert_true(H5Fclose(file) >= 0);
+}
+
+typedef struct object {
+    const char *path;
+    int64_t size;     /* 0: refused */
+    const char *says; /* NULL: it is not there */
+} object;
+
+static const object objects[] = {
+    {"/five", 0, "/five: refused: of more dimensions than a run file has"},
+    {"/overflow", 0, "/overflow: refused: larger than its stored bytes"},
+    {"/unwritten", 0, "/unwritten: refused: larger than its stored bytes"},
+    {"/large", 0, "/large: refused: larger than its stored bytes"},
+    {"/sums", 0, "/sums: refused: in more chunks with sums than a file has"},
+    {"/" LONG "/b/x", 0, "not a group"},
+    {"/" LONG "2/b/x", 60, NULL},
+    {"/" LONG "2/c/x", 0, NULL},
+    {"/missing/b/c/x", 0, NULL},
+    {"/missing", 0, NULL},
+    {"/ab/x", 40, NULL},
+    {"/a/x", 50, NULL}, /* its group's path begins that of the one before */
+    {"/a/y", 0, NULL},
+};
+
+static h5_id open_file(const char *name) {
+    h5_id opened;
+    sr_failure why = {0};
+    check_ok(h5_open(sample_path(name), H5_CLOSED, NULL, &opened, &why), &why);
+    return opened;
+}
+
+static void expect_size(h5_id opened, const char *path, int64_t size) {
+    h5_id set;
+    h5_shape shape;
+    sr_failure why = {0};
+    check_ok(h5_open_dataset(opened, path, -1, &set, &shape, NULL, &why), &why);
+    assert_true(shape.rank == 1 && shape.type == H5_UINT8);
+    if (shape.dims[0] != size) fail_msg("%s: %lld values", path, (long long)shape.dims[0]);
+    h5_close_dataset(set);
+}
+
+static void test_objects(void **state) {
+    (void)state;
+    const h5_id opened = open_file("objects.h5");
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+        const object *o = &objects[i];
+        h5_id set;
+        h5_shape shape;
+        bool there;
+        sr_failure why = {0};
+        if (o->size) {
+            expect_size(opened, o->path, o->size);
+            continue;
+        }
+        assert_int_equal(h5_open_dataset(opened, o->path, -1, &set, &shape, &there, &why),
+                         SR_FORMAT);
+        if (there != (o->says != NULL)) fail_msg("%s: there %d", o->path, there);
+        if (o->says) check_failure(&why, SR_FORMAT, o->says);
+    }
+    check_ok(h5_close(opened, NULL), NULL);
+}
+
+static void test_many_groups(void **state) {
+    (void)state;
+    const h5_id opened = open_file("objects.h5");
+    for (int again = 0; again < 2; again++)
+        for (int i = 0; i < GROUPS; i++)
+            expect_size(opened, h5_path_of("/group%02d/x", i).text, i + 1);
+    check_ok(h5_close(opened, NULL), NULL);
+}
+
+/* -- names ----------------------------------------------------------------------------------- */
+
+static void test_attributes(void **state) {
+    (void)state;
+    int64_t value;
+    sr_failure why = {0};
+    const h5_id opened = open_file("objects.h5");
+    assert_false(h5_has_attribute(opened, "/", "format"));
+    assert_false(h5_has_attribute(opened, "/missing", "format"));
+    assert_int_equal(h5_get_attribute(opened, "/a", "two\nlines", H5_INT64, NULL, &value, &why),
+                     SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "/a attribute two");
+    const char *reason = strstr(why.text, "damaged: ");
+    assert_true(reason && !strchr(reason, '\n') && strstr(reason, "two lines"));
+    check_ok(h5_close(opened, NULL), NULL);
+}
+
+static int64_t address_of(const char *path) {
+    H5O_info_t info;
+    const hid_t opened = H5Fopen(sample_path("objects.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
+    assert_true(H5Oget_info_by_name2(opened, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(opened) >= 0);
+    return (int64_t)info.addr;
+}
+
+static void test_names(void **state) {
+    (void)state;
+    static const char *const path[] = {"/", "/five", "/a", "/group07/x"};
+    char name[H5_PATH_SIZE];
+    for (int i = 0; i < 4; i++) {
+        const int64_t at = address_of(path[i]);
+        const h5_id opened = open_file("objects.h5");
+        assert_true(h5_name_of(opened, at, 1, name));
+        assert_string_equal(name, path[i]);
+        assert_false(h5_name_of(opened, at + 1, 1, name));
+        check_ok(h5_close(opened, NULL), NULL);
+    }
+}
+
+/* A name that is longer than any path of ours ends the search. */
+static void test_long_name(void **state) {
+    (void)state;
+    char name[700], found[H5_PATH_SIZE];
+    memset(name, 'n', sizeof name);
+    name[0] = '/', name[sizeof name - 1] = 0;
+    file = H5Fcreate(sample_path("long.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    H5Gclose(group_at(name));
+    assert_true(H5Fclose(file) >= 0);
+    const h5_id opened = open_file("long.h5");
+    assert_false(h5_name_of(opened, 1 << 20, 1, found));
+    check_ok(h5_close(opened, NULL), NULL);
+}
+
+static void test_scales(void **state) {
+    (void)state;
+    static const scaled none[SCALED_MAX + 1];
+    sr_failure why = {0};
+    assert_int_equal(dimension_scales_write(0, none, SCALED_MAX + 1, &why), SR_USAGE);
+}
+
+static int make_files(void **state) {
+    (void)state;
+    make_objects();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_objects),    cmocka_unit_test(test_many_groups),
+        cmocka_unit_test(test_attributes), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_long_name),  cmocka_unit_test(test_scales),
+    };
+    return cmocka_run_group_tests(tests, make_files, NULL);
+}
