@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "testing/check.h"
+#include "testing/damage.h"
 #include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
@@ -342,6 +343,48 @@ static void test_damage(void **state) {
     }
 }
 
+/* The last value of /running/mu that is a number but 0. */
+static double last_value(const char *path) {
+    static double all[1 << 12];
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t set = H5Dopen2(file, "/running/mu", H5P_DEFAULT), space = H5Dget_space(set);
+    const hssize_t count = H5Sget_simple_extent_npoints(space);
+    hssize_t i = count;
+    assert_in_range(count, 1, sizeof all / sizeof *all);
+    assert_true(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) >= 0);
+    H5Sclose(space), H5Dclose(set), H5Fclose(file);
+    while (i > 0 && !(fabs(all[i - 1]) > 0)) i--;
+    assert_true(i > 0);
+    return all[i - 1];
+}
+
+/* A row whose values are not those that were written: an older one is taken. */
+static void test_unreadable_row(void **state) {
+    (void)state;
+    const char *path = sample_path("flipped.h5"), *to = sample_path("mended.h5");
+    sr_options o = options();
+    sr_failure why = {0};
+    sr_recovery count = SR_INIT(sr_recovery, .steps = 0);
+    int lost = 0;
+    size_t size, at = 0;
+    o.force = true;
+    sr_recorder *r = create(path, &o);
+    put_steps(r, 1, STEPS / 2);
+    check_ok(sr_flush(r), sr_failed(r));
+    put_steps(r, STEPS / 2 + 1, STEPS);
+    close_run(r);
+    const double value = last_value(path);
+    char *bytes = damage_load(path, &size);
+    while (at + sizeof value <= size && memcmp(bytes + at, &value, sizeof value) != 0) at++;
+    assert_true(at + sizeof value <= size);
+    bytes[at] ^= 4;
+    damage_store(path, bytes, size);
+    free(bytes);
+    check_ok(sr_run_recover_report(path, to, true, -1, &count, told, &lost, &why), &why);
+    assert_true(count.steps == STEPS && lost > 0);
+    assert_int_equal(count.running_step, STEPS / 2);
+}
+
 /* -- killed ---------------------------------------------------------------------------------- */
 
 enum { WIDE = 60000 };
@@ -416,10 +459,15 @@ int main(void) {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0); /* many flushes */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_wall_time),
-        cmocka_unit_test(test_goes_on_twice), cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_recovered),     cmocka_unit_test(test_not_wanted),
-        cmocka_unit_test(test_nan),           cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_wall_time),
+        cmocka_unit_test(test_goes_on_twice),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_recovered),
+        cmocka_unit_test(test_not_wanted),
+        cmocka_unit_test(test_nan),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_unreadable_row),
         cmocka_unit_test(test_killed),
     };
     return cmocka_run_group_tests(tests, make_whole, NULL);

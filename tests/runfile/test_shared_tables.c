@@ -1,5 +1,5 @@
 /* test_shared_tables.c -- files of a pool share their tables where these are equal; each difference
- * keeps them apart. Numbers outside of a table are none. */
+ * keeps them apart. Rows and numbers outside of a file are refused. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,6 +74,38 @@ static void test_outside(void **state) {
     sr_run_close(f);
 }
 
+/* Rows, sites and statistics that the file does not have are a fault of the caller. */
+static void test_arguments(void **state) {
+    (void)state;
+    static const int spectrum[][3] = {{-1, 0, 0}, {SR_SPECTRUM_COUNT, 0, 0},
+                                      {0, -1, 0}, {0, SAMPLE_SITES, 0},
+                                      {0, 0, -1}, {0, 0, 99}};
+    sr_runfile *f = sample_open(sample_path("whole.h5"));
+    double value[SAMPLE_WIDTH];
+    float x[COPIED_PAIRS], y[COPIED_PAIRS];
+    int32_t feature[COPIED_PAIRS];
+    int64_t step, rows;
+    for (size_t k = 0; k < sizeof spectrum / sizeof *spectrum; k++) {
+        const int *a = spectrum[k];
+        sr_failure why = {0};
+        sr_run_spectrum(f, (sr_spectrum)a[0], a[1], a[2], &step, &rows, value, &why);
+        check_failure(&why, SR_USAGE, "spectrum ");
+    }
+    const int64_t outside[] = {-1, 4096};
+    for (int k = 0; k < 2; k++) {
+        sr_failure pairs = {0}, record = {0}, site = {0}, row = {0};
+        sr_run_pairs(f, outside[k], x, y, feature, &pairs);
+        check_failure(&pairs, SR_USAGE, "pairs of site");
+        sr_run_singular_values(f, "shared", outside[k], &step, value, &record);
+        check_failure(&record, SR_USAGE, "of embedding shared");
+        sr_run_vectors(f, "mu_B", outside[k], 1, 0, 1, x, &site);
+        check_failure(&site, SR_USAGE, "site ");
+        sr_run_step_ints(f, "step", outside[k], 1, &step, &row);
+        check_failure(&row, SR_USAGE, "rows from");
+    }
+    sr_run_close(f);
+}
+
 static int write_run(void **state) {
     (void)state;
     const run_shape shape = {1, 12, 77, "1", true};
@@ -84,6 +116,7 @@ static int write_run(void **state) {
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sharing),
-                                       cmocka_unit_test(test_outside)};
+                                       cmocka_unit_test(test_outside),
+                                       cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, write_run, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_checkpoint_policy.c -- the words of --checkpoint-every, the prefix of a run, the best value,
- * names that are of no checkpoint; and that only the first rank writes. */
+/* test_checkpoint_policy.c -- the words of --checkpoint-every, names of a run and its checkpoints,
+ * ranges of what these store, the best value; and that only the first rank writes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +58,89 @@ static void test_prefix(void **state) {
         strcpy(c.checkpoint, row[i].checkpoint), strcpy(c.output, row[i].output);
         checkpoint_prefix(&c, prefix);
         assert_string_equal(prefix, row[i].want);
+    }
+}
+
+/* A run's two names; the paths of both are as long as an option at most. */
+static void test_resume_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *run, *output, *part;
+    } row[] = {{"x.h5", "x.h5", "x.h5.part"},
+               {"x.h5.part", "x.h5", "x.h5.part"},
+               {".part", ".part", ".part.part"},
+               {"apart", "apart", "apart.part"},
+               {"", "", ".part"}};
+    char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8], path[OPTION_TEXT_SIZE + 1];
+    static train_config c;
+    train_resume from;
+    sr_failure why = {0};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        check_ok(train_resume_names(row[i].run, output, part, &why), &why);
+        assert_string_equal(output, row[i].output);
+        assert_string_equal(part, row[i].part);
+    }
+    memset(path, 'x', sizeof path), path[OPTION_TEXT_SIZE - 1] = 0;
+    check_ok(train_resume_names(path, output, part, &why), &why);
+    path[OPTION_TEXT_SIZE - 1] = 'x', path[OPTION_TEXT_SIZE] = 0;
+    train_resume_find(path, "", &from, &c, &why);
+    check_failure(&why, SR_USAGE, "the path is too long");
+}
+
+/* -- sizes of the data */
+
+/* Each size at its ends and beyond them; NULL: the data may have it. */
+static void test_sizes(void **state) {
+    (void)state;
+    static const struct {
+        data_shape shape;
+        const char *part;
+    } row[] = {
+#define PAIRS(...) {.task = TASK_PAIRS, .vocabulary = 9, .longest = 5, __VA_ARGS__}
+#define TAGS(...)                                                                                  \
+    { .task = TASK_TAGS, .classes = 2, .vocabulary = 9, .characters = 3, __VA_ARGS__ }
+        {PAIRS(.target_vocabulary = 0), NULL},
+        {PAIRS(.target_vocabulary = TOKEN_FIRST_WORD), NULL},
+        {PAIRS(.target_vocabulary = 1), "target_vocabulary is 1, not 4 to"},
+        {PAIRS(.target_vocabulary = -1), "target_vocabulary is -1, not 0 to"},
+        {PAIRS(.target_vocabulary = INT64_MAX), "target_vocabulary is 9223372036854775807"},
+        {PAIRS(.height = 1), "height is 1, not 0 to 0"},
+        {TAGS(.longest = 0), NULL},
+        {TAGS(.pos_tags = 1), "pos_tags is 1, not 0 to 0"},
+        {{.task = TASK_TAGS, .classes = 2, .vocabulary = 9}, "characters is 0, not 1 to"},
+        {{.task = TASK_IMAGES, .height = 1 << 16, .width = 1, .channels = 1, .classes = 1}, NULL},
+        {{.task = TASK_IMAGES, .height = (1 << 16) + 1, .width = 1, .channels = 1, .classes = 1},
+         "height is 65537, not 1 to 65536"}};
+#undef PAIRS
+#undef TAGS
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        sr_failure why = {0};
+        const sr_status status = checkpoint_check_sizes(&row[i].shape, "x.ckpt", &why);
+        if (!row[i].part) check_ok(status, &why);
+        if (row[i].part) check_failure(&why, SR_FORMAT, row[i].part);
+    }
+}
+
+/* Counts are exact as a double; sums of a validation may be below 0; any bits are a key. */
+static void test_progress(void **state) {
+    (void)state;
+    static const int64_t most = (int64_t)1 << 53;
+    static const struct {
+        const char *name;
+        int64_t value;
+        bool good;
+    } row[] = {{"steps", 0, true},          {"steps", most, true},
+               {"steps", most + 1, false},  {"steps", -1, false},
+               {"valid_correct", -1, true}, {"valid_correct", -most - 1, false},
+               {"random_key", -most, true}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        int64_t value = row[i].value;
+        npz_array a = {.type = NPZ_INT64, .data = &value};
+        sr_failure why = {0};
+        const sr_status status = checkpoint_check_progress("x.ckpt", row[i].name, &a, &why);
+        if ((status == SR_OK) != row[i].good) fail_msg("%s %zu: '%s'", row[i].name, i, why.text);
+        a.type = NPZ_FLOAT64; /* real numbers may be any */
+        check_ok(checkpoint_check_progress("x.ckpt", row[i].name, &a, &why), &why);
     }
 }
 
@@ -168,9 +251,10 @@ static void test_other_rank(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_intervals),
-                                       cmocka_unit_test(test_prefix), cmocka_unit_test(test_names),
-                                       cmocka_unit_test(test_best),
-                                       cmocka_unit_test(test_other_rank)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_intervals), cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_resume_names),
+        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_best),      cmocka_unit_test(test_other_rank)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

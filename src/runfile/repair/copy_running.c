@@ -19,7 +19,7 @@ static bool read_rows(const sr_runfile *f, const run_column *c, const h5_rows *r
     sr_failure why = {0};
     sr_status status = reader_open_column(f, c, &set, &shape, &why);
     if (status == SR_OK && rows->count > 0) status = h5_read_rows(set, rows, c->type, value, &why);
-    if (status == SR_OK) h5_close_dataset(set);
+    h5_close_dataset(set);
     if (status != SR_OK) copy_missed(losses, c->group, c->name, rows->count ? 1 : -1, &why);
     return status == SR_OK;
 }

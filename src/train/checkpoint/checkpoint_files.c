@@ -75,6 +75,7 @@ static sr_status take_entry(const char *directory, const char *entry, const char
     if (!is_of_run(name, base)) return SR_OK;
     snprintf(path, sizeof path, "%s/%s", directory, entry);
     if (lstat(path, &s) == 0) return S_ISREG(s.st_mode) ? of(directory, name, why) : SR_OK;
+    /* unreached: a file that goes between the two calls */
     return errno == ENOENT ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
 }
 
@@ -95,6 +96,7 @@ static sr_status remove_file(const char *directory, const char *name, const char
                              sr_failure *why) {
     char path[2 * CHECKPOINT_PATH];
     snprintf(path, sizeof path, "%s/%s%s", directory, name, ending);
+    /* unreached: a file that goes after lstat */
     if (unlink(path) == 0 || errno == ENOENT) return SR_OK;
     return sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
 }

@@ -64,6 +64,7 @@ static sr_status prune(const char *prefix, int64_t keep, int64_t covered, sr_fai
     sr_status status = checkpoint_list(prefix, &update, &count, why);
     for (int64_t i = keep; i < count && status == SR_OK; i++) {
         checkpoint_path(prefix, update[i], path);
+        /* unreached: a file that goes after the list was made */
         if (update[i] != covered && unlink(path) != 0 && errno != ENOENT)
             status = sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
     }

@@ -92,7 +92,7 @@ sr_status reader_spectra_part(const sr_runfile *f, const run_column *c, const h5
 
 sr_status sr_run_spectrum(const sr_runfile *f, sr_spectrum which, int64_t site, int64_t i,
                           int64_t *step, int64_t *rows, double *value, sr_failure *why) {
-    if ((int)which < 0 || which >= SR_SPECTRUM_COUNT || i < 0 || i >= f->info.spectra || site < 0 ||
+    if ((unsigned)which >= SR_SPECTRUM_COUNT || i < 0 || i >= f->info.spectra || site < 0 ||
         site >= f->info.sites)
         return sr_fail(why, SR_USAGE, "%s: spectrum %d of site %lld, row %lld of %lld", f->path,
                        (int)which, (long long)site, (long long)i, (long long)f->info.spectra);
