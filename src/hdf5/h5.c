@@ -98,18 +98,30 @@ sr_status h5_open(const char *path, h5_state state, trailer *end, h5_id *file, s
     return status;
 }
 
+/* Between h5_quiet and h5_end. */
+static int descriptor(hid_t file) {
+    void *at = NULL;
+    return file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? *(int *)at : -1;
+}
+
+static int64_t file_bytes(hid_t file) {
+    struct stat s;
+    const int fd = descriptor(file);
+    return fd >= 0 && fstat(fd, &s) == 0 ? (int64_t)s.st_size : 0;
+}
+
 int h5_descriptor(h5_id file) {
     h5_errors q = h5_quiet();
-    void *at = NULL;
-    int fd = file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? *(int *)at : -1;
+    const int fd = descriptor(file);
     h5_unquiet(q);
     return fd;
 }
 
 int64_t h5_file_bytes(h5_id file) {
-    struct stat s;
-    const int fd = h5_descriptor(file);
-    return fd >= 0 && fstat(fd, &s) == 0 ? (int64_t)s.st_size : 0;
+    h5_errors q = h5_quiet();
+    const int64_t bytes = file_bytes(file);
+    h5_unquiet(q);
+    return bytes;
 }
 
 void h5_divert(h5_id file) {
@@ -273,15 +285,17 @@ sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *se
     hid_t id = way.found > 0 ? H5Dopen2(way.at, way.name, access) : -1;
     *shape = (h5_shape){.type = H5_OTHER, .rank = -1};
     if (there) *there = way.found != 0;
-    if (id >= 0 && !h5_guard_dataset(id, h5_file_bytes(file), shape)) h5_release(id), id = -1;
+    if (id >= 0 && !h5_guard_dataset(id, file_bytes(file), shape)) h5_release(id), id = -1;
     *set = id < 0 ? 0 : id;
     if (access != H5P_DEFAULT) h5_release(access);
     return h5_end(q, id >= 0, why, SR_FORMAT, file, path, "open dataset");
 }
 
-sr_status h5_check_stored(h5_id file, h5_id set, const char *path, sr_failure *why) {
+sr_status h5_check_stored(h5_id file, h5_id set, const char *path, const h5_shape *shape,
+                          sr_failure *why) {
+    if (shape->stored) return SR_OK;
     h5_errors q = h5_quiet();
-    const bool ok = h5_guard_stored(set, h5_file_bytes(file));
+    const bool ok = h5_guard_stored(set, file_bytes(file));
     return h5_end(q, ok, why, SR_FORMAT, file, path, "open dataset");
 }
 

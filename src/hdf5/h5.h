@@ -47,6 +47,7 @@ typedef struct h5_shape {
     int64_t dims[H5_RANK]; /* extent now */
     int64_t chunk[2];      /* h5_add_dataset: rows, columns of a chunk; 0: contiguous, fixed size */
     bool summed;           /* h5_add_dataset: of fixed size, with HDF5's checksum of every byte */
+    bool stored;           /* h5_open_dataset: of fixed size, every value is in the file */
 } h5_shape;
 
 /* A block of a dataset: `count` rows from `first`, `columns` columns from `column` (rank 1: 0 and
@@ -120,9 +121,10 @@ sr_status h5_write_all(h5_id set, h5_type type, size_t text, const void *buffer,
 /* Reads objects. h5_guard.c rejects everything that no run file has: links other than hard ones,
  * values in other files, other filters and types, sizes without stored bytes. */
 int64_t h5_file_bytes(h5_id file); /* its current size */
-/* Fails unless every value of a dataset of fixed size is stored, so that a caller may allocate
- * memory for all. */
-sr_status h5_check_stored(h5_id file, h5_id set, const char *path, sr_failure *why);
+/* Fails unless every value of a dataset is stored, so that a caller may allocate memory for all.
+ * shape: of h5_open_dataset, which has checked those of fixed size. */
+sr_status h5_check_stored(h5_id file, h5_id set, const char *path, const h5_shape *shape,
+                          sr_failure *why);
 /* Offset of the end of the HDF5 data in a closed file. */
 int64_t h5_end_of(h5_id file);
 /* The path of the object whose header starts in these bytes; false if there is none. */

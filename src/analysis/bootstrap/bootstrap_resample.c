@@ -8,10 +8,10 @@
  * overlap become one. Where one tail alone is wanted there is one window. A series of equal values
  * needs no resample.
  *
- * Prefix sums over the steps count the values below each window and the members of both windows. A
- * block then costs two look-ups, whatever its length, and each member of a window gets the number
- * of its draws. An order statistic outside its window is rare. Such a resample is drawn again with
- * one window of all values.
+ * Each member of a window gets the number of its draws. Short blocks count each of their steps. For
+ * long blocks, prefix sums over the steps count the values below each window and the members of
+ * both windows. A block then costs two look-ups, whatever its length. An order statistic outside
+ * its window is rare. Such a resample is drawn again with one window of all values.
  *
  * One thread makes a resample, which depends only on its first random number. Resamples follow each
  * other in the stream. Each takes a number for each block, and one more for each number that
@@ -33,11 +33,14 @@ enum {
     DEVIATIONS = 4, /* half of a window, in the largest standard deviations there can be */
     MEASURED = 6,   /* and in measured ones */
     BLOCKS = 16,    /* more values at the top: a resample draws one of them but for e^-16 */
+    LOOK_UPS = 5,   /* two cost as much as counting 5 steps */
     MANY = 1 << 18  /* values to draw for which threads are worth it */
 };
 
 static const double tail_quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
 enum { ALL_TAILS = -1, MEDIAN };
+/* Values that are in no window: below the first, between both, above. */
+enum { BELOW, BETWEEN, ABOVE, GAPS };
 
 /* Values of the steps before one. */
 typedef struct prefix {
@@ -46,7 +49,7 @@ typedef struct prefix {
 
 typedef struct ranked {
     double value;
-    uint32_t member; /* its number, in the order of the steps */
+    uint32_t member; /* where it is counted in `times` */
 } ranked;
 
 typedef struct resampler {
@@ -59,8 +62,10 @@ typedef struct resampler {
     int64_t end[WINDOWS]; /* of a window in `sorted` */
     prefix *before;       /* [n + 1] */
     ranked *sorted;       /* [members] upwards */
-    uint32_t *times;      /* [threads, members + 1] draws of each member */
-    int64_t members;
+    uint32_t *place;      /* [n + block] where a step is counted; NULL: long blocks */
+    uint32_t *times;      /* [threads, counters] draws of each member, then of GAPS */
+    int64_t members, counters;
+    int64_t rank[BOOTSTRAP_TAILS][2]; /* the two that a quantile is between */
     int threads;
 } resampler;
 
@@ -120,9 +125,8 @@ static int window_of(const resampler *r, double value) {
     return -1;
 }
 
-/* Prefix sums, and the members of the windows in order. */
-static sr_status find_members(resampler *r, sr_failure *why) {
-    int64_t count[WINDOWS] = {0};
+/* Prefix sums over the steps; returns how many values are in each window. */
+static void count_before(resampler *r, int64_t count[WINDOWS]) {
     for (int64_t i = 0; i < r->n; i++) {
         const int w = window_of(r, r->value[i]);
         r->before[i + 1] = r->before[i];
@@ -130,16 +134,47 @@ static sr_status find_members(resampler *r, sr_failure *why) {
         for (int k = 0; k < r->windows; k++) r->before[i + 1].below[k] += r->value[i] < r->low[k];
         if (w >= 0) count[w]++;
     }
+}
+
+static int gap_of(const resampler *r, double value) {
+    if (value < r->low[0]) return BELOW;
+    return r->windows == 2 && value < r->low[1] ? BETWEEN : ABOVE;
+}
+
+/* Counts members in their order, so that their draws are read one after the other. False if out of
+ * memory. */
+static bool place_steps(resampler *r) {
+    r->place = malloc((size_t)(r->n + r->block) * sizeof *r->place);
+    uint32_t *order = malloc((size_t)(r->members + 1) * sizeof *order);
+    for (int64_t k = 0; order && k < r->members; k++) {
+        order[r->sorted[k].member] = (uint32_t)k;
+        r->sorted[k].member = (uint32_t)k;
+    }
+    for (int64_t i = 0; order && r->place && i < r->n; i++)
+        r->place[i] = window_of(r, r->value[i]) >= 0
+                          ? order[r->before[i].members]
+                          : (uint32_t)(r->members + gap_of(r, r->value[i]));
+    for (int64_t i = 0; order && r->place && i < r->block; i++) r->place[r->n + i] = r->place[i];
+    free(order);
+    return order && r->place;
+}
+
+/* The members of the windows in order, and where the draws are counted. */
+static sr_status find_members(resampler *r, sr_failure *why) {
+    int64_t count[WINDOWS] = {0};
+    count_before(r, count);
     r->end[0] = count[0], r->end[1] = r->members = count[0] + count[1];
+    r->counters = r->members + GAPS;
     r->sorted = malloc((size_t)(r->members + 1) * sizeof *r->sorted);
-    r->times = malloc((size_t)(r->threads * (r->members + 1)) * sizeof *r->times);
-    if (!r->sorted || !r->times)
-        return sr_fail(why, SR_MEMORY, "out of memory for resamples of %lld values",
-                       (long long)r->n);
-    for (int64_t i = 0; i < r->n; i++)
+    r->times = malloc((size_t)(r->threads * r->counters) * sizeof *r->times);
+    bool ok = r->sorted && r->times;
+    for (int64_t i = 0; i < r->n && ok; i++)
         r->sorted[r->before[i].members] = (ranked){r->value[i], r->before[i].members};
-    qsort(r->sorted, (size_t)r->members, sizeof *r->sorted, by_value);
-    return SR_OK;
+    if (ok) qsort(r->sorted, (size_t)r->members, sizeof *r->sorted, by_value);
+    if (ok && r->block * (r->n - r->members) <= LOOK_UPS * r->n) ok = place_steps(r);
+    return ok ? SR_OK
+              : sr_fail(why, SR_MEMORY, "out of memory for resamples of %lld values",
+                        (long long)r->n);
 }
 
 /* all: one window of all values */
@@ -170,8 +205,8 @@ static void draw_steps(const resampler *r, int64_t from, int64_t to, uint32_t *t
 
 /* A block that runs over the end continues at the first step. below: drawn values below each
  * window. Returns where the next resample begins. */
-static rng draw_blocks(const resampler *r, rng random, uint32_t *times, uint32_t below[WINDOWS]) {
-    memset(times, 0, (size_t)(r->members + 1) * sizeof *times);
+static rng draw_long_blocks(const resampler *r, rng random, uint32_t *times,
+                            uint32_t below[WINDOWS]) {
     memset(below, 0, WINDOWS * sizeof *below);
     for (int64_t left = r->n; left > 0; left -= r->block) {
         const int64_t at = (int64_t)rng_in_range(&random, &r->range);
@@ -183,26 +218,58 @@ static rng draw_blocks(const resampler *r, rng random, uint32_t *times, uint32_t
     return random;
 }
 
+static rng draw_short_blocks(const resampler *r, rng random, uint32_t *times,
+                             uint32_t below[WINDOWS]) {
+    for (int64_t left = r->n; left > 0; left -= r->block) {
+        const uint32_t *at = r->place + rng_in_range(&random, &r->range);
+        const uint32_t *end = at + (r->block < left ? r->block : left);
+        while (at < end) times[*at++]++;
+    }
+    below[0] = times[r->members + BELOW];
+    below[1] = below[0] + times[r->members + BETWEEN];
+    for (int64_t k = 0; r->windows == 2 && k < r->end[0]; k++) below[1] += times[k];
+    return random;
+}
+
+/* The values at two ranks of a resample; NaN: outside the windows. */
+static void find_upwards(const resampler *r, const uint32_t *times, const uint32_t begin[WINDOWS],
+                         const int64_t rank[2], double value[2]) {
+    for (int j = 0; j < 2; j++) {
+        const int w = r->windows == 2 && begin[1] <= rank[j];
+        int64_t k = w ? r->end[0] : 0, below = begin[w];
+        while (k < r->end[w] && below + times[r->sorted[k].member] <= rank[j])
+            below += times[r->sorted[k++].member];
+        value[j] = below <= rank[j] && k < r->end[w] ? r->sorted[k].value : NAN;
+    }
+}
+
+/* The same of ranks in the last window, which has the largest value: few steps for a tail. */
+static void find_downwards(const resampler *r, const uint32_t *times, const int64_t rank[2],
+                           double value[2]) {
+    int64_t k = r->members, below = r->n;
+    for (int j = 1; j >= 0; j--) {
+        while (below - times[r->sorted[k - 1].member] > rank[j])
+            below -= times[r->sorted[--k].member];
+        value[j] = r->sorted[k - 1].value;
+    }
+}
+
 /* tail: the first of three numbers that are `stride` apart, or the one that is wanted; NaN where
  * one is outside its window. */
 static rng resample(const resampler *r, rng random, uint32_t *times, int64_t stride, double *tail) {
     uint32_t begin[WINDOWS];
-    const rng next = draw_blocks(r, random, times, begin);
-    int64_t k = 0, below = begin[0];
-    int w = 0;
+    memset(times, 0, (size_t)r->counters * sizeof *times);
+    const rng next = r->place ? draw_short_blocks(r, random, times, begin)
+                              : draw_long_blocks(r, random, times, begin);
     const int first = r->tail == ALL_TAILS ? 0 : r->tail;
     const int end = r->tail == ALL_TAILS ? BOOTSTRAP_TAILS : r->tail + 1;
     for (int i = first; i < end; i++) {
-        const int64_t rank[2] = {quantile_rank(r->n, tail_quantile[i]),
-                                 quantile_rank_above(r->n, tail_quantile[i])};
+        const int64_t *rank = r->rank[i];
         double value[2];
-        for (int j = 0; j < 2; j++) {
-            if (below > rank[j]) w = 0, k = 0, below = begin[0]; /* of few values */
-            if (w + 1 < r->windows && begin[w + 1] <= rank[j]) k = r->end[w], below = begin[++w];
-            while (k < r->end[w] && below + times[r->sorted[k].member] <= rank[j])
-                below += times[r->sorted[k++].member];
-            value[j] = below <= rank[j] && k < r->end[w] ? r->sorted[k].value : NAN;
-        }
+        if (i > MEDIAN && begin[r->windows - 1] <= rank[0])
+            find_downwards(r, times, rank, value);
+        else
+            find_upwards(r, times, begin, rank, value);
         tail[(i - first) * stride] = quantile_between(r->n, tail_quantile[i], value[0], value[1]);
     }
     return next;
@@ -217,7 +284,7 @@ static void draw_all(const resampler *r, rng random, int64_t resamples, double *
     for (int64_t b = 0; b < resamples; b++) {
         rng from = random;
         from.counter += (uint64_t)b * blocks;
-        uint32_t *times = r->times + omp_get_thread_num() * (r->members + 1);
+        uint32_t *times = r->times + omp_get_thread_num() * r->counters;
         const rng next = resample(r, from, times, resamples, result + b);
         rejected += next.counter != from.counter + blocks;
     }
@@ -253,10 +320,15 @@ static sr_status draw_tails(const double *value, int64_t n, int64_t block, int t
                        .tail = tail,
                        .range = rng_range_create((uint64_t)n),
                        .threads = n * resamples < MANY ? 1 : omp_get_max_threads()};
+        for (int i = 0; i < BOOTSTRAP_TAILS; i++) {
+            r.rank[i][0] = quantile_rank(n, tail_quantile[i]);
+            r.rank[i][1] = quantile_rank_above(n, tail_quantile[i]);
+        }
         status = resampler_make(&r, pass == 1, why);
         if (status == SR_OK) draw_all(&r, random, resamples, result, &missed);
         free(r.before);
         free(r.sorted);
+        free(r.place);
         free(r.times);
     }
     return status;

@@ -278,6 +278,7 @@ bool h5_guard_dataset(hid_t set, int64_t file_bytes, h5_shape *shape) {
     if (chunked) ok = check_chunks(properties, &e) && check_summed(set, properties, &e);
     const bool grows = chunked && e.most[0] == H5S_UNLIMITED;
     if (ok && !grows) ok = check_stored(set, &e);
+    if (shape) shape->stored = ok && !grows;
     h5_release(properties);
     return ok;
 }

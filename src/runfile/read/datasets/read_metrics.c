@@ -8,6 +8,7 @@
 #include "runfile/read/file/damage_list.h"
 #include "runfile/read/file/open_file_cache.h"
 #include "runfile/read/file/read_column.h"
+#include "runfile/read/read_trailer.h"
 
 /* -- files written before metrics were declared ---------------------------------------------- */
 
@@ -87,19 +88,26 @@ static sr_status read_declaration(const sr_runfile *f, reader_metric *m, sr_fail
     return status;
 }
 
-static sr_status read_metric(const sr_runfile *f, const char *name, reader_metric *m,
-                             sr_failure *why) {
+/* Type and shape of its dataset. In an intact file it is opened when it is read, as in
+ * count_rows. */
+static sr_status check_dataset(const sr_runfile *f, const reader_metric *m, sr_failure *why) {
+    const run_column c = {"evals", m->name, "", "", H5_FLOAT64};
     h5_id set;
     h5_shape shape;
+    if (reader_is_intact(f)) return SR_OK;
+    sr_status status = reader_open_column(f, &c, &set, &shape, why);
+    if (status == SR_OK) h5_close_dataset(set);
+    return status;
+}
+
+static sr_status read_metric(const sr_runfile *f, const char *name, reader_metric *m,
+                             sr_failure *why) {
     bool shown = strlen(name) < sizeof m->name;
     for (const char *c = name; *c; c++) shown = shown && (unsigned char)*c >= ' ' && *c != 0x7f;
     if (!shown) return sr_fail(why, SR_FORMAT, "%s: /evals: invalid name of a metric", f->path);
     memcpy(m->name, name, strlen(name) + 1);
-    const run_column c = {"evals", m->name, "", "", H5_FLOAT64};
-    sr_status status = reader_open_column(f, &c, &set, &shape, why);
-    if (status != SR_OK) return status;
-    h5_close_dataset(set);
-    return read_declaration(f, m, why);
+    sr_status status = check_dataset(f, m, why);
+    return status == SR_OK ? read_declaration(f, m, why) : status;
 }
 
 /* -- all of them ----------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ static sr_status count_columns(const sr_runfile *f, const run_column *c, int64_t
     if (shape.type != c->type || shape.rank != 2 || shape.dims[1] < 1 ||
         shape.dims[0] != f->info.sites)
         status = sr_fail(why, SR_FORMAT, "%s: %s: unexpected type or shape", f->path, path);
-    if (status == SR_OK) status = h5_check_stored(reader_file(f), set, path, why);
+    if (status == SR_OK) status = h5_check_stored(reader_file(f), set, path, &shape, why);
     if (status == SR_OK) *count = shape.dims[1];
     h5_close_dataset(set);
     return status;
@@ -61,7 +61,7 @@ static sr_status read_part(const sr_runfile *f, const run_column *c, int64_t sit
     sr_status status = reader_open(f, path, c->type, 2, count, &set, &shape, why);
     if (status == SR_OK && shape.dims[0] != f->info.sites)
         status = sr_fail(why, SR_FORMAT, "%s: %s: not one row for each site", f->path, path);
-    if (status == SR_OK) status = h5_check_stored(reader_file(f), set, path, why);
+    if (status == SR_OK) status = h5_check_stored(reader_file(f), set, path, &shape, why);
     if (status == SR_OK) status = h5_read_rows(set, &row, c->type, value, why);
     h5_close_dataset(set);
     return status;

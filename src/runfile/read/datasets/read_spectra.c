@@ -12,6 +12,7 @@
 #include "runfile/read/file/open_file_cache.h"
 #include "runfile/read/file/read_column.h"
 #include "runfile/read/file/step_cursor.h"
+#include "runfile/read/read_trailer.h"
 
 /* -- reading --------------------------------------------------------------------------------- */
 
@@ -60,13 +61,16 @@ static sr_status count_committed(sr_runfile *f, int64_t *rows, sr_failure *why) 
     return status;
 }
 
-/* Ignores damaged columns; without steps there are no rows. */
+/* Ignores damaged columns; without steps there are no rows. An intact file is counted by its steps
+ * alone, as in count_rows. Its other columns have the same rows and are opened when they are
+ * read. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why) {
     f->info.spectra = 0;
     int64_t least = INT64_MAX;
     sr_status status = SR_OK;
     if (!reader_has_column(f, &run_spectra_step)) return SR_OK;
-    for (int i = 0; i < SR_SPECTRUM_COUNT + 2 && status == SR_OK; i++) {
+    const int first = reader_is_intact(f) ? SR_SPECTRUM_COUNT + 1 : 0;
+    for (int i = first; i < SR_SPECTRUM_COUNT + 2 && status == SR_OK; i++) {
         sr_failure own = {0};
         if (count_column(f, column_at(i), &least, &own) != SR_OK &&
             column_at(i) == &run_spectra_step)

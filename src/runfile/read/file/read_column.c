@@ -39,7 +39,7 @@ sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int r
 sr_status reader_open_fixed(const sr_runfile *f, const char *path, h5_type type, int rank,
                             h5_id *set, h5_shape *shape, sr_failure *why) {
     sr_status status = reader_open(f, path, type, rank, 0, set, shape, why);
-    if (status == SR_OK) status = h5_check_stored(reader_file(f), *set, path, why);
+    if (status == SR_OK) status = h5_check_stored(reader_file(f), *set, path, shape, why);
     if (status == SR_OK) return SR_OK;
     h5_close_dataset(*set);
     *set = 0;
