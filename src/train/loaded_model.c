@@ -83,6 +83,13 @@ static sr_status build(loaded_model *t, const loaded_model_options *o, sr_failur
     return SR_OK;
 }
 
+static sr_status set_path(loaded_model *t, const char *path, sr_failure *why) {
+    if (strlen(path) >= sizeof t->path)
+        return sr_fail(why, SR_USAGE, "%.80s...: the path is too long", path);
+    strcpy(t->path, path);
+    return SR_OK;
+}
+
 sr_status loaded_model_open(loaded_model *t, const char *name, const loaded_model_options *o,
                             sr_failure *why) {
     memset(t, 0, sizeof *t);
@@ -90,7 +97,7 @@ sr_status loaded_model_open(loaded_model *t, const char *name, const loaded_mode
     train_resume newest = {0}; /* checkpoint of a run */
     const bool is_run = !checkpoint_is_name(name);
     if (is_run) status = train_resume_find(name, "", &newest, &t->config, why);
-    snprintf(t->path, sizeof t->path, "%.511s", is_run ? newest.checkpoint : name);
+    if (status == SR_OK) status = set_path(t, is_run ? newest.checkpoint : name, why);
     train_resume_free(&newest);
     if (status != SR_OK) return status;
     array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
@@ -131,11 +138,14 @@ static bool is_oldest(const array_reader *f) {
 sr_status loaded_model_check(const char *path, bool *weights_only, sr_failure *why) {
     loaded_model *t = calloc(1, sizeof *t);
     if (!t) return sr_fail(why, SR_MEMORY, "%s: out of memory to check it", path);
-    snprintf(t->path, sizeof t->path, "%.511s", path);
     loaded_model_text text = {0};
-    array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    array_reader *f = NULL;
+    sr_status status = set_path(t, path, why);
+    if (status == SR_OK) {
+        f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+        status = f ? SR_OK : why->status;
+    }
     *weights_only = is_oldest(f);
-    sr_status status = f ? SR_OK : why->status;
     if (status == SR_OK && !*weights_only) {
         status = read_head(t, f, why);
         if (status == SR_OK) status = hold_against_file(t, f, why);

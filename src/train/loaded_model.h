@@ -30,7 +30,7 @@ typedef struct loaded_model_options {
 } loaded_model_options;
 
 typedef struct loaded_model {
-    char path[OPTION_TEXT_SIZE]; /* of the checkpoint */
+    char path[TRAIN_CHECKPOINT_PATH]; /* of the checkpoint */
     train_config config;         /* of its run */
     int64_t updates;
     data_shape shape;

@@ -138,8 +138,10 @@ typedef struct train_result {
 } train_result;
 
 /* A run to resume (src/train/checkpoint/resume.c): the newest checkpoint covered by its rows. */
+enum { TRAIN_CHECKPOINT_PATH = OPTION_TEXT_SIZE + 32 }; /* a prefix and "-UPDATE.ckpt" */
+
 typedef struct train_resume {
-    char checkpoint[OPTION_TEXT_SIZE], rows[OPTION_TEXT_SIZE]; /* rows: the run file to be read */
+    char checkpoint[TRAIN_CHECKPOINT_PATH], rows[OPTION_TEXT_SIZE]; /* rows: the run file to read */
     char passed_over[SR_FAILURE_TEXT]; /* why a newer checkpoint was not taken, or "" */
     /* outputs that the file names, which are not written: "" or one, or both dumps */
     char stored_checkpoint[OPTION_TEXT_SIZE], stored_dumps[2 * OPTION_TEXT_SIZE + 2];
