@@ -139,13 +139,12 @@ sr_status h5_flush(h5_id file, sr_failure *why) {
     return end_written(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, file, "flush", why);
 }
 
-/* Begins or commits the journal. */
+/* Begins or commits the journal of a logged file. */
 static sr_status run_journal(h5_id file, bool begin, bool sync, sr_failure *why) {
     char path[REASON_SIZE] = "";
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
-    if (o && o->log && !o->failed &&
-        !(begin ? journal_begin(o->log, sync) : journal_commit(o->log, 0)))
+    if (o && !o->failed && !(begin ? journal_begin(o->log, sync) : journal_commit(o->log, 0)))
         o->failed = errno;
     H5Fget_name(file, path, sizeof path);
     return check_outcome(h5_end(q, true, why, SR_LIBRARY, file, NULL, "write"), o, path, why);
@@ -162,14 +161,14 @@ sr_status h5_commit(h5_id file, sr_failure *why) {
 void h5_hold(h5_id file, bool hold) {
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
-    if (o && o->log) o->log->hold = hold;
+    if (o) o->log->hold = hold;
     h5_unquiet(q);
 }
 
 void h5_finalize(h5_id file, bool sync) {
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
-    if (o && o->log) o->log->finalize = true, o->log->sync = sync;
+    if (o) o->log->finalize = true, o->log->sync = sync;
     h5_unquiet(q);
 }
 

@@ -66,7 +66,8 @@ sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why)
  * reach the file in commits. A commit is complete or absent after the process was killed and, with
  * sync, after a power failure. */
 sr_status h5_begin_journal(h5_id file, bool sync, sr_failure *why);
-/* Values that are written while `hold` is set are committed with the metadata, and get a backup
+/* This function and the next two are for logged files.
+ * Values that are written while `hold` is set are committed with the metadata, and get a backup
  * copy. Before h5_begin_journal all values are held. */
 void h5_hold(h5_id file, bool hold);
 sr_status h5_commit(h5_id file, sr_failure *why);

@@ -187,6 +187,14 @@ static void test_long_name(void **state) {
     check_ok(h5_close(opened, NULL), NULL);
 }
 
+/* Nothing is asked of HDF5, not even which dataset. */
+static void test_no_rows(void **state) {
+    (void)state;
+    const h5_rows none[] = {{.count = 0, .columns = 1, .stride = 1}, {.count = 1, .stride = 1}};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(h5_read_rows(0, &none[i], H5_UINT8, NULL, NULL), SR_OK);
+}
+
 static void test_scales(void **state) {
     (void)state;
     static const scaled none[SCALED_MAX + 1];
@@ -204,7 +212,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_objects),    cmocka_unit_test(test_many_groups),
         cmocka_unit_test(test_attributes), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_long_name),  cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_long_name),  cmocka_unit_test(test_no_rows),
+        cmocka_unit_test(test_scales),
     };
     return cmocka_run_group_tests(tests, make_files, NULL);
 }
