@@ -1,12 +1,15 @@
 """Situations of public reports: their values against float64 code, their verdicts."""
 import copy
 import math
+from types import SimpleNamespace
 
 from audit_cases import Case, accuracy, inputs_of, loss_of, mean, mlp, norms_of, pairs, trained
 
 import statrec
 import torch
 import torch.nn.functional as F
+from statrec._auditing import _audit_report
+from statrec._auditing._audit_score import Measure
 from torch import nn
 
 
@@ -164,8 +167,39 @@ class Reports(Case):
         model = trained(mlp(nn.BatchNorm1d), batches, 4)
         audit = statrec.audit(model, batches, F.cross_entropy, accuracy)
         self.assertEqual((audit.verdict, audit.culprit, audit.forwards), ("nothing", None, 90))
-        self.assertIn("cost nothing measurable here", str(audit))
+        self.assertIn("cost nothing here: they are better than batch statistics by 0.00672 [0.00272, 0.0107] nats",
+                      str(audit))
         self.assertEqual(statrec.audit(model, batches).verdict, "nothing")
+
+    def page(self, running, batch, recomputed=None, name="loss", unit="nats"):
+        """The lines of an audit with these numbers of each batch."""
+        measure = Measure(name, unit=unit)
+        measure.values = {"running": running, "batch": batch, "recomputed": recomputed or batch}
+        word, against, cost = measure.worst()
+        site = SimpleNamespace(name="bn1", share=0.964, finite=True, drifts=False, notes=[])
+        audit = SimpleNamespace(main=measure, verdict=word, against=against, cost=cost, batches=len(batch),
+                                culprit="bn1", sites=[site], left_out=[], tried=1)
+        return [_audit_report.verdict(audit), *_audit_report.explanation(audit)]
+
+    def test_texts_without_a_verdict(self):
+        for running, text in (
+                ([1.0, 1.1, 1.2], "running statistics cost nothing here: they are better than batch statistics by "
+                                  "0.0333 [0.019, 0.0477] nats of loss"),
+                ([1.034, 1.133, 1.243], "running statistics cost little here, less than 0.01 nats: 0.00333 [0.0"),
+                ([1.039, 1.131, 1.24], "running statistics cost nothing measurable here: ")):
+            line, = self.page(running, [1.03, 1.13, 1.24])
+            self.assertTrue(line.startswith(text), line)
+
+    def test_texts_of_a_cost(self):
+        verdict, culprit, recomputed = self.page([1.6, 1.7, 1.8], [1.0, 1.1, 1.2], [1.02, 1.11, 1.21])
+        self.assertEqual(culprit, "culprit: bn1: batch statistics at this site alone close 96 % of the gap")
+        self.assertIn("recomputed statistics return 98 % of the cost against batch statistics, 0.587 [", recomputed)
+        self.assertIn("] of 0.6: model.load_state_dict", recomputed)
+        _, _, recomputed = self.page([1.6, 1.7, 1.8], [1.0, 1.1, 1.2], [1.7, 1.8, 1.9])
+        self.assertIn("recomputed statistics return nothing, -0.1 [-0.1, -0.1] of 0.6: batches differ", recomputed)
+        _, culprit, recomputed = self.page([1.6, 1.7, 1.8], [1.7, 1.8, 1.9], [1.02, 1.11, 1.21])
+        self.assertIn("recomputed statistics at this site alone", culprit)
+        self.assertIn("recomputed statistics are better by 0.587 [", recomputed)
 
     def test_shifted_data(self):
         batches = pairs()

@@ -44,13 +44,17 @@ class Models(unittest.TestCase):
         model(x)
         first, weight = copy.deepcopy(model), model[4].weight.clone()
         for text, arguments in (
-            ("no normalization's name fits 'no\\*'; there are: 1, 4", ("pn", "no*")),
+            ("no normalization's name fits 'no\\*'; there are: '1', '4'", ("pn", "no*")),
             ("is called 'xx'", ("xx", "*")),
         ):
             with self.assertRaisesRegex(ValueError, text):
                 sn.convert(model, *arguments)
-        with self.assertRaisesRegex(TypeError, "windw"):
+        with self.assertRaisesRegex(
+            TypeError, "convert: un has no option 'windw'; it has eps, momentum, .*window.* mean 'window'"
+        ):
             sn.convert(model, "un", windw=3)
+        with self.assertRaisesRegex(TypeError, "make: pn has no option 'alfa'; .*did you mean 'alpha'"):
+            sn.make("pn", 8, alfa=0.9)
         self.assertIsInstance(model[1], nn.BatchNorm2d)
         self.assertIs(sn.convert(model, "bn", where="1", unbiased=True), model)
         sn.convert(model, "ln", where="4", eps=1e-5)
@@ -69,6 +73,31 @@ class Models(unittest.TestCase):
         self.assertIs(two[0], two[1])
         self.assertFalse(two[0].training)
         self.assertIsInstance(sn.convert(nn.LayerNorm(3), "rmsnorm"), sn.RMSNorm)
+
+    def test_classes_that_are_not_converted(self):
+        model = nn.ModuleDict({"gn": nn.GroupNorm(2, 4), "bn": nn.BatchNorm1d(4), "fc": nn.Linear(4, 4)})
+        with self.assertRaisesRegex(
+            ValueError,
+            r"not converted: 'gn' \(GroupNorm\); converted are BatchNorm1d.* statrec.nn; there are: 'bn'",
+        ):
+            sn.convert(model, "pn", where="gn")
+        with self.assertRaisesRegex(ValueError, "no normalization's name fits 'fc'; there are: 'bn'"):
+            sn.convert(model, "pn", where="fc")
+        with self.assertRaisesRegex(ValueError, r"'' \(GroupNorm\).*there are: none"):
+            sn.convert(nn.GroupNorm(2, 4), "pn")
+
+    def test_two_weights(self):
+        """alpha and momentum together; every class that has both."""
+        both = [row for row in sn.METHODS.values() if "momentum" in row.cls.__signature__.parameters]
+        self.assertGreater(len(both), 8)
+        for cls, own in both:
+            for given, named in (((), {"momentum": 0.5}), ((1e-5, 0.5), {})):
+                with self.assertRaisesRegex(ValueError, f"{cls.__name__}: alpha and momentum are both given"):
+                    cls(8, *given, alpha=0.5, **named, **own)
+            copy.deepcopy(cls(8, alpha=0.75, **own))
+            self.assertEqual(cls(8, alpha=0.75, **own).momentum, 0.25)
+        with self.assertRaisesRegex(ValueError, "both given"):
+            sn.convert(nn.Sequential(nn.BatchNorm1d(8)), "pn", momentum=0.1, alpha=0.9)
 
     def test_recompute(self):
         model = nn.Sequential(

@@ -3,8 +3,8 @@ from html import escape
 
 from .. import _html
 from .._watching import _sites
-from ._audit_numbers import number
-from ._audit_score import NOTHING, OUTPUTS
+from ._audit_numbers import Interval, number
+from ._audit_score import LIMITS, NOTHING, OUTPUTS
 from ._audit_sites import BATCH, RECOMPUTED, RUNNING
 
 _SITES = 30  # that the text shows
@@ -49,7 +49,14 @@ def _nothing(audit, measure):
     if measure.name == OUTPUTS:
         return ("nothing found: the outputs with running statistics are no further from those with "
                 f"batch statistics than those with recomputed statistics ({audit.cost})")
-    return f"running statistics cost nothing measurable here: {_cost(measure, audit.cost)}"
+    cost, limit = audit.cost, LIMITS[measure.unit][0]
+    if cost.high < 0:
+        return (f"running statistics cost nothing here: they are better than {audit.against} statistics by "
+                f"{_cost(measure, Interval(-cost.value, -cost.high, -cost.low))}")
+    if cost.low > 0:
+        bound = f"{limit} nats" if measure.unit == "nats" else f"{100 * limit:.2g} %"
+        return f"running statistics cost little here, less than {bound}: {_cost(measure, cost)}"
+    return f"running statistics cost nothing measurable here: {_cost(measure, cost)}"
 
 
 def _named(measure):
@@ -71,7 +78,7 @@ def explanation(audit):
         return lines
     site = next((site for site in audit.sites if site.name == audit.culprit), None)
     if site is not None:
-        lines.append(f"culprit: {site.name}{_why(site)}")
+        lines.append(f"culprit: {site.name}{_why(site, audit.against)}")
     elif audit.tried:
         lines.append(f"culprit: none of the {counted(audit.tried, 'site')} tried closes a fifth of "
                      "the gap alone")
@@ -79,10 +86,15 @@ def explanation(audit):
     return lines
 
 
-def _why(site):
+def _percent(fraction):
+    """"7 %", "104 %" """
+    return f"{100 * fraction:.0f} %"
+
+
+def _why(site, against):
     parts = []
     if site.share is not None and site.finite:
-        parts.append(f"alone closes {site.share:.2g} of the gap")
+        parts.append(f"{against} statistics at this site alone close {_percent(site.share)} of the gap")
     if site.finite and site.drifts:
         parts.append(f"mean of the data {site.shift} deviations from its running mean, standard "
                      f"deviations {site.spread} apart")
@@ -93,7 +105,13 @@ def _recomputed(measure):
     if measure.broken():
         return f"recomputed statistics: the values below; {_LOAD}"
     gap, returned = measure.cost(RUNNING, BATCH), measure.cost(RUNNING, RECOMPUTED)
-    text = f"recomputed statistics return {returned} of {number(gap.value)}"
+    if gap.value > 0 and returned.value > 0:
+        text = (f"recomputed statistics return {_percent(returned.value / gap.value)} of the cost against batch "
+                f"statistics, {returned} of {number(gap.value)}")
+    elif returned.value > 0:
+        text = f"recomputed statistics are better by {_cost(measure, returned)}"
+    else:
+        text = f"recomputed statistics return nothing, {returned} of {number(gap.value)}"
     if returned.low > 0 and returned.value >= 0.5 * gap.value:
         return f"{text}: {_LOAD}"
     return text + (": batches differ from each other (few rows, or rows of one kind in a batch), "

@@ -1,15 +1,17 @@
 """Replaces the normalizations of a model."""
 
 import fnmatch
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Tuple
 
 import torch
 from torch import nn
 
 from ._base import Norm, RunningNorm
+from ._base._options import check_options
 from ._table import method_of
 
 _BATCH = nn.modules.batchnorm._BatchNorm
+_CLASSES = "BatchNorm1d, 2d, 3d, SyncBatchNorm, LayerNorm, RMSNorm and modules of statrec.nn"
 _LAST = (nn.LayerNorm,) + ((nn.RMSNorm,) if hasattr(nn, "RMSNorm") else ())
 
 
@@ -27,15 +29,13 @@ def convert(model: nn.Module, method: str, where: str = "*", **options: Any) -> 
     unchanged then.
     """
     cls, own = method_of(method)
+    check_options(cls, method, options, "convert")
     replaced: Dict[int, Norm] = {}
     for name, module in model.named_modules():
         if fnmatch.fnmatchcase(name, where) and _is_norm(module) and id(module) not in replaced:
             replaced[id(module)] = _other(name, module, cls, {**own, **options})
     if not replaced:
-        raise ValueError(
-            f"convert: no normalization's name fits {where!r:.80}; there are: "
-            f"{', '.join(_names(model)[:8]) or 'none'}"
-        )
+        raise ValueError(_nothing(model, where))
     if id(model) in replaced:
         return replaced[id(model)]
     for parent in list(model.modules()):
@@ -49,12 +49,21 @@ def _is_norm(module: nn.Module) -> bool:
     return isinstance(module, (Norm, _BATCH, *_LAST))
 
 
-def _names(model: nn.Module) -> List[str]:
-    return [
-        name or "'' (the model itself)"
+def _nothing(model: nn.Module, where: str) -> str:
+    """Why nothing is replaced: no name fits, or those that fit are of other classes."""
+    there = [name for name, module in model.named_modules() if _is_norm(module)]
+    names = ", ".join(repr(n) if n else "'' (the model itself)" for n in there[:8]) or "none"
+    others = [
+        f"{name!r:.80} ({type(module).__name__})"
         for name, module in model.named_modules()
-        if _is_norm(module)
+        if fnmatch.fnmatchcase(name, where) and "norm" in type(module).__name__.lower()
     ]
+    if others:
+        return (
+            f"convert: not converted: {', '.join(others[:8])}; converted are {_CLASSES}; "
+            f"there are: {names}"
+        )
+    return f"convert: no normalization's name fits {where!r:.80}; there are: {names}"
 
 
 def _shape(name: str, module: Any) -> Tuple[int, bool]:

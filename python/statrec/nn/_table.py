@@ -3,6 +3,7 @@
 from typing import Any, Dict, NamedTuple, Tuple, Type
 
 from ._base import Norm
+from ._base._options import check_options
 from .ada_norm import AdaNorm
 from .batch_norm import BatchNorm
 from .batch_norm_powernorm import BatchNormPowerNorm
@@ -73,4 +74,5 @@ def method_of(name: str) -> Tuple[Type[Norm], Dict[str, Any]]:
 def make(name: str, num_features: int, **options: Any) -> Norm:
     """A module by its name: make("pn+ls", 512, channels_last=True)."""
     cls, own = method_of(name)
+    check_options(cls, name, options, "make")
     return cls(num_features, **{**own, **options})

@@ -1,9 +1,10 @@
 """Options that the modules share. A constructor takes them as **options: Unpack[...], so that a
 type checker knows them by name; the defaults are those of Norm and RunningNorm."""
 
+import difflib
 import inspect
 import typing
-from typing import Any, Dict, Iterator, Optional, Type
+from typing import Any, Dict, Iterable, Iterator, Optional, Type
 
 from typing_extensions import TypedDict
 from typing_extensions import Unpack as Unpack
@@ -62,6 +63,27 @@ def signature_of(cls: Type[Any]) -> inspect.Signature:
             )
         )
     return own.replace(parameters=known)
+
+
+def check_options(cls: Type[Any], method: str, given: Iterable[str], caller: str) -> None:
+    """TypeError for a name that is none of the options of a method's class."""
+    known = list(cls.__signature__.parameters)[1:]  # without num_features
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise TypeError(
+                f"{caller}: {method} has no option {name!r:.80}; it has {', '.join(known)}"
+                + (f"; did you mean {near[0]!r}?" if near else "")
+            )
+
+
+def check_weights(cls: Type[Any], count: int, given: Dict[str, Any]) -> None:
+    """ValueError where alpha and momentum are both given. count: of positional arguments."""
+    before = list(cls.__signature__.parameters).index("momentum")
+    if given.get("alpha") is not None and (count > before or "momentum" in given):
+        raise ValueError(
+            f"{cls.__name__}: alpha and momentum are both given; one is wanted, alpha = 1 - momentum"
+        )
 
 
 def _named(unpacked: Any) -> Dict[str, Any]:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ._moments import centered, layer_scaled
 from ._norm import Norm, Texts
-from ._options import Options, Unpack
+from ._options import Options, Unpack, check_weights
 from ._recomputation import Calls, within_backward
 from ._rows import Rows
 from ._sync import group_of
@@ -16,7 +16,8 @@ from ._sync import group_of
 class RunningNorm(Norm):
     """A normalization with running values, which training moves and evaluation uses.
 
-    alpha weighs the OLD running value, momentum = 1 - alpha the new one; alpha=None takes momentum.
+    alpha weighs the OLD running value, momentum = 1 - alpha the new one; alpha=None takes momentum, and
+    both together are an error.
     layer_scale=G divides each row, in G groups of features, by its root mean square first.
     sync=True: the rows of all processes of `process_group` are one batch. check=True raises where a
     batch has no valid row; otherwise such a step has no effect.
@@ -31,6 +32,10 @@ class RunningNorm(Norm):
         "sync": str,
     }
     num_batches_tracked: Tensor
+
+    def __new__(cls, *given: Any, **options: Any) -> "RunningNorm":
+        check_weights(cls, len(given), options)
+        return super().__new__(cls)
 
     def __init__(
         self,
