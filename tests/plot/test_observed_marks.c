@@ -254,7 +254,8 @@ static void test_from_vectors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whose), cmocka_unit_test(test_tables), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_last_bn),  cmocka_unit_test(test_whose),
+        cmocka_unit_test(test_tables),   cmocka_unit_test(test_figures),
         cmocka_unit_test(test_overview), cmocka_unit_test(test_from_vectors)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
