@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "analysis/frame/stat_program.h"
+#include "analysis/runs/running_updates.h"
 #include "base/bf16_number.h"
 
 typedef struct settings {
@@ -204,9 +205,13 @@ static sr_status print_statistic(stat_table *t, const site_choice *at, const sta
                    .alpha = &q->alpha};
     summary found[ALPHAS];
     int64_t first = 0, count = 0;
-    double spacing = NAN;
-    sr_status status = window_rows(phase, &of, &first, &count, why);
+    double spacing = NAN, own = NAN;
+    sr_status status = running_step_alpha(run, at->site, &own, why);
+    if (status == SR_OK) status = window_rows(phase, &of, &first, &count, why);
     if (status == SR_OK) status = window_spacing(phase, &of, &spacing, why);
+    if (status == SR_OK && q->startup >= first + count && count)
+        status = sr_fail(why, SR_USAGE, "--burn-in %lld: %s has %lld recorded steps",
+                         (long long)q->startup, t->set->path[at->run], (long long)(first + count));
     leave_out(&a, q->startup, first, first + count);
     column_block b = {0};
     const int64_t end = first + count;
@@ -222,7 +227,7 @@ static sr_status print_statistic(stat_table *t, const site_choice *at, const sta
         tsv_real(&t->table, q->alpha.value[i]);
         tsv_text(&t->table, kept->word);
         tsv_real(&t->table, spacing);
-        tsv_real(&t->table, site->alpha);
+        tsv_real(&t->table, own);
         summary_cells(&t->table, &found[i]);
     }
     free(a.batch);
@@ -256,7 +261,8 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "kept_in", "the running value is rounded to this format after every update");
     tsv_column(t, "spacing",
                "steps from one recorded step to the next; 1: alpha acts as in the run");
-    tsv_column(t, "run_alpha", "alpha of the run itself at this site");
+    tsv_column(t, "run_alpha",
+               "weight of the old value over a step of the run itself: alpha^k of k updates");
     summary_columns(t);
 }
 

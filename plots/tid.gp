@@ -9,15 +9,16 @@
 # One line per site: median of each 1/25 of training, dark for the first site, light for the last.
 # Sites in the legend: all of few, else the first, the middle and the last.
 few = d_curves <= 4
+observed = strstrt(run_full[1], '(observed)') > 0 ? ', observed' : ''
 array tone_of[3] = ['#0D0887', '#CC4778', '#E8D020']
 do for [n=1:3] { eval sprintf("set linetype %d lc rgb '%s' lw 0.9 dt solid", 960 + n, tone_of[n]) }
 do for [n=1:(few ? d_curves : 3)] {
     legend_count = legend_count + 1
-    legend_text[n] = d_key[few ? n : n == 1 ? 1 : n == 2 ? int((d_curves + 1) / 2) : d_curves]
+    k = few ? n : n == 1 ? 1 : n == 2 ? int((d_curves + 1) / 2) : d_curves
+    legend_text[n] = d_key[k].(d_observed[k] && observed eq '' ? ' (observed)' : '')
     legend_type[n] = few ? 950 + n : 960 + n
 }
 eval LEGEND_ROOM
-observed = strstrt(run_full[1], '(observed)') > 0 ? ', observed' : ''
 eval span('d', 'd_tid_mean')
 mean_low = span_count > 0 ? 100 * span_low : 0
 mean_high = span_count > 0 ? 100 * span_high : 1

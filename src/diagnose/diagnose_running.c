@@ -1,7 +1,8 @@
 /* diagnose_running.c -- is the running average too slow or too fast?
  *
  * Too slow for the run: after its N passes the initial values still weigh alpha^N, more than the
- * fraction that ends the burn-in. It follows from alpha and N alone.
+ * fraction that ends the burn-in. It follows from alpha and N alone. A step of k updates is k
+ * passes, and over a step the old value has the weight alpha^k (running_updates).
  *
  * Else as stat-alpha: the batch means mu_B of the recorded steps are averaged again with other
  * weights alpha of the old value, r <- alpha r + (1 - alpha) mu_B. The average starts at the run's
@@ -12,17 +13,19 @@
  *
  * with its bootstrap interval. A best alpha below the run's: the mean moves,
  * and the average is too slow (lag); above: it follows single batches (noise), which cannot exceed
- * sqrt 2. The best of several is best by chance too, hence the limits. Needs vectors at every step:
- * the average counts recorded steps. Training is not repeated (that BN does not use these values in
- * training makes it exact for BN).
+ * sqrt 2. Alpha 0 is not tried: it is no average. The best of several is best by chance too, hence
+ * the limits. Needs vectors at every step: the average counts recorded steps. Training is not
+ * repeated (that BN does not use these values in training makes it exact for BN).
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/runs/running_updates.h"
 #include "diagnose/diagnosis.h"
 
-static const double grid[] = {NAN, 0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
+/* weights over a step */
+static const double grid[] = {NAN, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
 /* sqrt(2/(1 + alpha)) at alpha 0.8: of independent batches, what an average over (1 + alpha)/(1 -
  * alpha) = 9 of them adds to the distance. */
 #define FAST_LIMIT 1.054
@@ -54,8 +57,8 @@ static void step_on(averages *v, double own, int64_t row) {
     }
 }
 
-static sr_status average_again(averages *v, const subject *s, int64_t site, int64_t first,
-                               sr_failure *why) {
+static sr_status average_again(averages *v, const subject *s, int64_t site, double own,
+                               int64_t first, sr_failure *why) {
     const sr_run_site *at = sr_run_get_site(s->run, site);
     v->width = at->width;
     v->batch = malloc((size_t)v->width * sizeof *v->batch);
@@ -67,7 +70,7 @@ static sr_status average_again(averages *v, const subject *s, int64_t site, int6
         v->running[i] = v->batch[i % v->width];
     for (int64_t row = 0; row < v->count && status == SR_OK; row++) {
         status = sr_run_vector(s->run, "mu_B", site, first + row, 1, v->batch, why);
-        if (status == SR_OK) step_on(v, at->alpha, row);
+        if (status == SR_OK) step_on(v, own, row);
     }
     return status;
 }
@@ -97,19 +100,21 @@ static sr_status compare(const averages *v, estimate *e, int *best, sr_failure *
     return status;
 }
 
-/* best: its alpha. */
-static sr_status measure_lag(const subject *s, int64_t site, estimate *e, double *best,
+/* own, best: weights over a step, the run's and the best. */
+static sr_status measure_lag(const subject *s, int64_t site, estimate *e, double *own, double *best,
                              sr_failure *why) {
     averages v = {0};
     int64_t first = 0;
     int chosen = 0;
     *e = NO_ESTIMATE;
-    *best = sr_run_get_site(s->run, site)->alpha;
-    if (!isfinite(*best) || !sr_run_has_vector(s->run, "mu_B") || !sr_run_has_vector(s->run, "mu"))
+    *own = *best = sr_run_get_site(s->run, site)->alpha;
+    if (!isfinite(*own) || !sr_run_has_vector(s->run, "mu_B") || !sr_run_has_vector(s->run, "mu"))
         return SR_OK;
     sr_status status = subject_vectors(s, &first, &v.count, why);
     if (status != SR_OK || v.count == 0 || v.count != s->count) return status;
-    status = average_again(&v, s, site, first, why);
+    status = running_step_alpha(s->run, site, own, why);
+    *best = *own;
+    if (status == SR_OK) status = average_again(&v, s, site, *own, first, why);
     if (status == SR_OK && v.count > LEAST_STEPS) {
         status = compare(&v, e, &chosen, why);
         if (chosen) *best = grid[chosen];
@@ -121,9 +126,8 @@ static sr_status measure_lag(const subject *s, int64_t site, estimate *e, double
 /* Of sites whose best alpha is the other way there is no lag: 1. */
 static sr_status measure_way(const subject *s, int64_t site, bool slow, estimate *e,
                              sr_failure *why) {
-    double best;
-    sr_status status = measure_lag(s, site, e, &best, why);
-    const double own = sr_run_get_site(s->run, site)->alpha;
+    double own, best;
+    sr_status status = measure_lag(s, site, e, &own, &best, why);
     if (isfinite(e->low) && (slow ? best >= own : best <= own)) *e = (estimate){1, 1, 1, e->steps};
     return status;
 }
@@ -140,16 +144,27 @@ static sr_status measure_fast(const subject *s, int64_t site, const void *what, 
     return measure_way(s, site, false, e, why);
 }
 
+/* "alpha 0.9", and of a step of several updates its weight over the step too. */
+static void alpha_words(double alpha, double updates, char text[64]) {
+    const int used = snprintf(text, 64, "alpha %.3g", alpha);
+    if (updates > 1)
+        snprintf(text + used, 64 - (size_t)used, " (%.3g over a step)", pow(alpha, updates));
+}
+
 static sr_status tell_lag(const subject *s, answer *a, sr_failure *why) {
-    double best;
+    double own, best, k;
+    char here[64], there[64];
     estimate e;
     const int64_t site = a->top[0].site;
-    const double own = sr_run_get_site(s->run, site)->alpha;
-    sr_status status = measure_lag(s, site, &e, &best, why);
+    sr_status status = measure_lag(s, site, &e, &own, &best, why);
+    if (status == SR_OK) status = running_updates(s->run, site, &k, why);
+    if (status != SR_OK) return status;
+    alpha_words(sr_run_get_site(s->run, site)->alpha, k, here);
+    alpha_words(pow(best, 1 / k), k, there);
     answer_says(a,
-                "At %s the running mean with alpha %g is %.3g times as far from the batch mean as "
-                "one with alpha %g would be: it is too %s.",
-                answer_site(s, a, 0), own, a->e.value, best, best < own ? "slow" : "fast");
+                "At %s the running mean with %s is %.3g times as far from the batch mean as "
+                "one with %s would be: it is too %s.",
+                answer_site(s, a, 0), here, a->e.value, there, best < own ? "slow" : "fast");
     return status;
 }
 
@@ -164,16 +179,21 @@ static sr_status measure_start(const subject *s, int64_t site, const void *what,
     if (s->window.end < LEAST_STEPS) return SR_OK; /* a trial */
     if (!sr_run_over_batch(at) || !(at->alpha >= 0 && at->alpha < 1)) return SR_OK;
     bool mean = true, square = true;
-    sr_status status = subject_begins_with(s, site, "mu", 0, &mean, why);
+    double alpha;
+    sr_status status = running_step_alpha(s->run, site, &alpha, why);
+    if (status == SR_OK) status = subject_begins_with(s, site, "mu", 0, &mean, why);
     if (status == SR_OK) status = subject_begins_with(s, site, "psi2", 1, &square, why);
-    const double left = pow(at->alpha, (double)s->window.end);
+    const double left = pow(alpha, (double)s->window.end);
     if (status == SR_OK && mean && square) *e = (estimate){left, left, left, s->window.end};
     return status;
 }
 
-static void tell_start(const subject *s, answer *a) {
-    const double passes = (double)s->window.end,
-                 alpha = sr_run_get_site(s->run, a->top[0].site)->alpha;
+static sr_status tell_start(const subject *s, answer *a, sr_failure *why) {
+    const int64_t site = a->top[0].site;
+    double updates;
+    const sr_status status = running_updates(s->run, site, &updates, why);
+    const double passes = round(updates * (double)s->window.end),
+                 alpha = sr_run_get_site(s->run, site)->alpha;
     a->severity = a->e.value > 0.1 ? NOTABLE : MINOR;
     a->at[a->steps_shown++] = s->window.end;
     answer_figure(a, "statplot overview");
@@ -183,13 +203,13 @@ static void tell_start(const subject *s, answer *a) {
         "evaluation uses them: alpha %g forgets it in %lld passes, %.2f in this run's.",
         passes, a->e.value, answer_site(s, a, 0), alpha, (long long)sr_startup_of(alpha),
         floor(100 * pow(SR_STARTUP_LEFT, 1 / passes)) / 100);
+    return status;
 }
 
 static sr_status look_at_start(const subject *s, answer *a, sr_failure *why) {
     *a = (answer){.statistic = "weight of the start", .limit = SR_STARTUP_LEFT, .once = true};
     sr_status status = answer_rank(s, measure_start, NULL, a, why);
-    if (status == SR_OK && a->verdict == FOUND) tell_start(s, a);
-    return status;
+    return status == SR_OK && a->verdict == FOUND ? tell_start(s, a, why) : status;
 }
 
 static bool has_running_mean(const subject *s) {

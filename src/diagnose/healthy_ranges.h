@@ -12,7 +12,7 @@
     X(growth, "vision", 0.655, 1.3, 1, 2)                                                          \
     X(padding, "vision", 0, 0, 5, 36)                                                              \
     X(like_samples, "vision", 0.0897, 1.61, 4, 26)                                                 \
-    X(lag, "vision", 1.09, 1.93, 1, 2)                                                             \
+    X(lag, "vision", 1.09, 1.92, 1, 2)                                                             \
     X(embedding_rank, "text", 0.972, 0.985, 17, 17)                                                \
     X(tid_mean, "watched", 0.0134, 0.121, 8, 33)                                                   \
     X(tid_var, "watched", 0.0139, 0.128, 8, 33)                                                    \

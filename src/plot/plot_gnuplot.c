@@ -134,14 +134,18 @@ static void write_columns(const plot_data *d, FILE *out) {
     }
 }
 
-static void write_data(const plot_data *d, FILE *out) {
+static void write_data(const plot_job *job, const plot_data *d, FILE *out) {
     const char *name = d->table->name;
     const int capacity = d->curves ? d->curves : 1;
     fprintf(out, "%s = '%s.dat'\n%s_curves = %d\n", name, name, name, d->curves);
     fprintf(out, "array %s_run[%d]\narray %s_key[%d]\n", name, capacity, name, capacity);
+    fprintf(out, "array %s_observed[%d]\n", name, capacity);
     for (int i = 0; i < d->curves; i++) {
         fprintf(out, "%s_run[%d] = %d\n", name, i + 1, d->curve[i].run);
         plot_assign(out, d->curve[i].key, "%s_key[%d]", name, i + 1);
+        const int run = d->curve[i].run;
+        fprintf(out, "%s_observed[%d] = %d\n", name, i + 1,
+                run && plot_only_observed(d->table, &job->run[run - 1], run, d->curve[i].key));
     }
     write_columns(d, out);
 }
@@ -186,7 +190,7 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     plot_published_write(job->published, job->template, out);
     int entries = job->labels->runs + job->published->rows;
     for (int i = 0; i < job->template->tables; i++) {
-        write_data(&job->data[i], out);
+        write_data(job, &job->data[i], out);
         entries += job->data[i].curves;
     }
     fprintf(out, "entries = %d\n", entries);

@@ -195,9 +195,10 @@ sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_
     if (!recorded) return sr_fail(why, SR_MEMORY, "out of memory");
     sr_status status = series_recorded(run, &tid[0], FROM_SCALARS, recorded, why);
     *site = -1;
+    const bool only_observes = choice_only_observes(run);
     for (int64_t i = 0; i < sites && status == SR_OK; i++)
         if (recorded[i] && !globs_is_replica(sr_run_get_site(run, i)->name) &&
-            (!last_bn || choice_is_bn_layer(sr_run_get_site(run, i))))
+            (!last_bn || choice_is_bn_layer(sr_run_get_site(run, i), only_observes)))
             *site = i;
     free(recorded);
     return status;

@@ -245,7 +245,7 @@ static void distances(const sr_runfile *run, int64_t first, int64_t count, doubl
     }
 }
 
-static const double alphas[] = {0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
+static const double alphas[] = {0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
 enum { ALPHAS = sizeof alphas / sizeof alphas[0] };
 
 /* The weight whose median distance is least without the first `skip` steps; its distances. */

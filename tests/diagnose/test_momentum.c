@@ -35,6 +35,7 @@ typedef struct motion_plan {
     bool single;        /* running values in float, which rest by rounding */
     bool silent;        /* no mu_moved and mu_apart */
     double noise;       /* of mu_B; 0: 0.05 */
+    double drift;       /* of the mean in a step */
     int steps;          /* 0: STEPS */
     const char *config; /* of statrec train; NULL: a host's own */
 } motion_plan;
@@ -69,7 +70,8 @@ static batch_values pass_step(const motion_plan *p, int step, site_state *s, uin
     for (int pass = 0; pass < passes; pass++) {
         double mu_B[WIDTH], sigma2_B[WIDTH];
         for (int k = 0; k < WIDTH; k++) {
-            mu_B[k] = k - 3 + (p->same ? 0 : planted_or(p->noise, 0.05) * planted_noise(seed));
+            mu_B[k] = k - 3 + p->drift * step +
+                      (p->same ? 0 : planted_or(p->noise, 0.05) * planted_noise(seed));
             sigma2_B[k] = 1 + (p->same ? 0 : 0.05 * planted_noise(seed));
             if (p->bad_at && step == p->bad_at) mu_B[k] = INFINITY;
             all.mu_B[k] += (mu_B[k] + p->rank_offset) / passes;
@@ -220,6 +222,29 @@ static void accumulated(void **state) {
     /* each of two passes is made again for its gradient */
     check_case((motion_plan){.first = 4, .passes = 2, .updates = 2, .counted = true}, "found",
                "notable", "e", 4, 0.4, "updated four times a step");
+}
+
+/* A mean that drifts by c a step is c/(1 - a) away, a the weight over a step: 0.9^4 = 0.656 and the
+ * best, 0.5, differ by 1.45. */
+static void accumulated_lag(void **state) {
+    (void)state;
+    motion_plan p = {.first = 4, .passes = 4, .counted = true, .noise = 0.02, .drift = 0.05};
+    program_result r = tell(p);
+    int row = row_of(&r, "alpha");
+    check_text(&r, row, "verdict", "in-order");
+    check_text(&r, row, "site", "e");
+    check_within(table_real(r.out, row, "value"), 1.45, 0.03);
+    program_free(&r);
+    p.alpha = 0.97, p.steps = 400; /* 0.885: 4.35 */
+    r = tell(p);
+    row = row_of(&r, "alpha");
+    check_within(table_real(r.out, row, "value"), 4.35, 0.1);
+    says(&r, "alpha", "with alpha 0.97 (0.885 over a step) is 4.3");
+    says(&r, "alpha", "alpha 0.841 (0.5 over a step)");
+    program_free(&r);
+    r = program_run("stat-alpha run.h5 --site e --stat mu --alpha 0.5");
+    check_within(table_real(r.out, 0, "run_alpha"), 0.885, 0.002);
+    program_free(&r);
 }
 
 /* Another momentum than the recorded one. */
@@ -400,11 +425,13 @@ static void not_asked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_time),     cmocka_unit_test(twice),      cmocka_unit_test(many_sites),
-        cmocka_unit_test(accumulated), cmocka_unit_test(slower),     cmocka_unit_test(padding),
-        cmocka_unit_test(never),       cmocka_unit_test(begins),     cmocka_unit_test(stops),
-        cmocka_unit_test(divisor),     cmocka_unit_test(not_finite), cmocka_unit_test(other_rank),
-        cmocka_unit_test(not_asked),
+        cmocka_unit_test(in_time),    cmocka_unit_test(twice),
+        cmocka_unit_test(many_sites), cmocka_unit_test(accumulated),
+        cmocka_unit_test(slower),     cmocka_unit_test(padding),
+        cmocka_unit_test(never),      cmocka_unit_test(begins),
+        cmocka_unit_test(stops),      cmocka_unit_test(divisor),
+        cmocka_unit_test(not_finite), cmocka_unit_test(other_rank),
+        cmocka_unit_test(not_asked),  cmocka_unit_test(accumulated_lag),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,11 +44,37 @@ static void write_run(const char *name, const char *norm, sr_family family, bool
              &why);
 }
 
+/* Below a site of bn, above one that is observed. */
+static void write_mixed(const char *name) {
+    sr_recorder *r = run_create(program_file(name), run_options());
+    for (int site = 0; site < 2; site++)
+        sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                  .name = site ? "top" : "low",
+                                  .norm = site ? "ln" : "bn",
+                                  .family = site ? SR_FAMILY_ROW : SR_FAMILY_SIGMA,
+                                  .width = 2,
+                                  .depth = site,
+                                  .alpha = 0.9});
+    sr_set_observed(r, 1);
+    for (int step = 1; step <= 4; step++) {
+        sr_begin_step(r, step);
+        for (int site = 0; site < 2; site++) {
+            sr_put_rows(r, site, 4);
+            sr_put_scalar(r, site, SR_SCALAR_dist_mu, step);
+            sr_put_scalar(r, site, SR_SCALAR_tid_mean, step);
+            sr_put_scalar(r, site, SR_SCALAR_tid_var, step);
+        }
+        run_end_step(r, step);
+    }
+    run_finish(r);
+}
+
 static int write_runs(void **state) {
     (void)state;
     write_run("ln.h5", "ln", SR_FAMILY_ROW, true);
     write_run("bn.h5", "bn", SR_FAMILY_SIGMA, true);
     write_run("pnv.h5", "pnv", SR_FAMILY_PSI, true);
+    write_mixed("mixed.h5");
     write_run("plain.h5", "ln", SR_FAMILY_ROW, false);
     return 0;
 }
@@ -103,6 +129,25 @@ static void test_tables(void **state) {
     program_free(&r);
 }
 
+/* "last-bn" is an observed site where no site is normalized over the batch, with a warning. */
+static void test_last_bn(void **state) {
+    (void)state;
+    static const char warning[] = "no site is normalized over the batch; last-bn is ";
+    program_result r =
+        program_run("stat-scalar --burn-in 0 mixed.h5 --site last-bn --stat dist_mu");
+    assert_int_equal(table_rows(r.out), 1);
+    check_text(&r, 0, "site", "low");
+    assert_null(strstr(r.out, warning));
+    program_free(&r);
+    r = program_run("stat-scalar --burn-in 0 ln.h5 --site last-bn --stat dist_mu");
+    check_text(&r, 0, "site", "top");
+    assert_non_null(strstr(r.out, warning));
+    program_free(&r);
+    r = program_run("stat-scalar --burn-in 0 ln.h5 --site last --stat dist_mu");
+    assert_null(strstr(r.out, warning));
+    program_free(&r);
+}
+
 /* In the script: what a picture says depends on the fonts of the machine. */
 static void check_script(const char *arguments, const char *label, const char *full) {
     program_result r = program_run("dir=$(statplot %s -o x.svg --keep 2>&1 | sed 's/.*kept //'); "
@@ -129,6 +174,8 @@ static void test_figures(void **state) {
     check_script("fig4 ln.h5 bn.h5", "run_label[1] = 'ln (observed)'",
                  "run_label[2] = 'bn (observed)'");
     check_script("fig4 bn.h5 pnv.h5", "run_label[1] = 'bn'\n", "run_label[2] = 'pnv'\n");
+    /* a site's name where another site is not observed */
+    check_script("tid mixed.h5", "d_observed[1] = 0\n", "d_observed[2] = 1\n");
     check_script("converge bn.h5 ln.h5", "run_label[2] = 'ln'\n", "");
 }
 
@@ -207,7 +254,8 @@ static void test_from_vectors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whose), cmocka_unit_test(test_tables), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_last_bn),  cmocka_unit_test(test_whose),
+        cmocka_unit_test(test_tables),   cmocka_unit_test(test_figures),
         cmocka_unit_test(test_overview), cmocka_unit_test(test_from_vectors)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

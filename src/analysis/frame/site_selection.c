@@ -149,14 +149,27 @@ static void list_sites(const sr_runfile *run, char *text, size_t size) {
     }
 }
 
-bool choice_is_bn_layer(const sr_run_site *site) {
-    return (site->observed || sr_run_over_batch(site)) && !globs_is_final(site->name);
+static bool is_batch_layer(const sr_run_site *site) {
+    return sr_run_over_batch(site) && !globs_is_final(site->name);
+}
+
+bool choice_only_observes(const sr_runfile *run) {
+    const sr_run_site *site;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++)
+        if (is_batch_layer(site)) return false;
+    return true;
+}
+
+bool choice_is_bn_layer(const sr_run_site *site, bool only_observes) {
+    if (!only_observes) return is_batch_layer(site);
+    return site->observed && !globs_is_final(site->name);
 }
 
 /* The sites that places such as "last" may mean. */
 typedef struct place_search {
     const sr_runfile *run;
     const bool *may; /* NULL: all */
+    bool only_observes;
 } place_search;
 
 static const char *name_of_site(const void *context, int64_t i) {
@@ -165,21 +178,26 @@ static const char *name_of_site(const void *context, int64_t i) {
 
 static bool may_be_meant(const void *context, int64_t i, bool bn) {
     const place_search *p = context;
-    return (!p->may || p->may[i]) && (!bn || choice_is_bn_layer(sr_run_get_site(p->run, i)));
+    return (!p->may || p->may[i]) &&
+           (!bn || choice_is_bn_layer(sr_run_get_site(p->run, i), p->only_observes));
 }
 
 bool choice_match(const sr_runfile *run, const bool *may, const char *pattern, bool *chosen,
                   char missed[GLOBS_WORD]) {
-    const place_search places = {run, may};
+    const place_search places = {run, may, choice_only_observes(run)};
     const globs_sites sites = {sr_run_get_info(run)->sites, &places, name_of_site, may_be_meant};
     return globs_choose(pattern, &sites, chosen, missed);
 }
 
-bool *choice_in_run(const sr_runfile *run, const char *pattern) {
+static bool *choose_of(const sr_runfile *run, const bool *may, const char *pattern) {
     char unused[GLOBS_WORD];
     bool *chosen = calloc((size_t)sr_run_get_info(run)->sites + 1, sizeof *chosen);
-    if (chosen) choice_match(run, NULL, pattern, chosen, unused);
+    if (chosen) choice_match(run, may, pattern, chosen, unused);
     return chosen;
+}
+
+bool *choice_in_run(const sr_runfile *run, const char *pattern) {
+    return choose_of(run, NULL, pattern);
 }
 
 /* One note per statistic that is missing at some of the chosen sites. */
@@ -198,6 +216,21 @@ static void note_missing(const site_search *s, const choice *c, tsv *table) {
                  s->set->path[s->run], c->wanted[i]->name, (long long)missing, (long long)matched,
                  example->name, example->norm, missing > 1 ? ", ..." : "");
     }
+}
+
+/* "last-bn" of a run without batch normalization. */
+static void note_last_bn(const site_search *s, const char *pattern, tsv *table) {
+    const sr_runfile *run = s->set->run[s->run];
+    bool *last = strstr(pattern, "last-bn") && choice_only_observes(run)
+                     ? choose_of(run, s->any, "last-bn")
+                     : NULL;
+    for (int64_t k = 0; k < s->sites && last; k++)
+        if (last[k])
+            tsv_note(table, "warning",
+                     "%s: no site is normalized over the batch; last-bn is %s, where batch "
+                     "statistics are observed",
+                     s->set->path[s->run], sr_run_get_site(run, k)->name);
+    free(last);
 }
 
 /* One note per statistic that is the observer's, not the method's. */
@@ -295,6 +328,7 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
             sr_hint(why, "its sites are %s", names);
         }
         if (status == SR_OK) note_missing(&s, c, table);
+        if (status == SR_OK) note_last_bn(&s, pattern, table);
         if (status == SR_OK) note_observed(&s, c, table);
         if (status == SR_OK) status = choice_add(c, &s, why);
         if (status == SR_OK) choice_compare(c, set, before);

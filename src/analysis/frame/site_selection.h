@@ -31,9 +31,12 @@ sr_status choice_set_statistics(choice *c, const statistic *stats, int count, co
 /* Notes on custom scalars: declared_warn, and a warning where one has the name of another
  * statistic. define: also writes a `# statistic:` line for each. */
 void choice_note_own(const choice *c, const run_set *set, bool define, tsv *table);
-/* True for a site that "last-bn" may mean: it has batch statistics and is not the final norm of a
- * stack (NAME.final). In the models of the RBN paper that norm is no BN. */
-bool choice_is_bn_layer(const sr_run_site *site);
+/* No site but final norms of stacks normalizes over the batch. */
+bool choice_only_observes(const sr_runfile *run);
+/* True for a site that "last-bn" may mean: its method has batch statistics, or of a run that only
+ * observes them the observer; and it is not the final norm of a stack (NAME.final). In the models
+ * of the RBN paper that norm is no BN. */
+bool choice_is_bn_layer(const sr_run_site *site, bool only_observes);
 /* globs_choose for the sites of a run: "first", "middle", "last" and "last-bn" mean sites with
  * may[i]; NULL: any site. */
 bool choice_match(const sr_runfile *run, const bool *may, const char *pattern, bool *chosen,

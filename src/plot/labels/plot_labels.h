@@ -23,6 +23,9 @@ void plot_labels_free(plot_labels *l);
 bool plot_option_tells_nothing(const char *line);
 /* plot_observed.c: appends "(observed)" to the labels and full names of runs, if the figure draws
  * batch statistics that their method does not use. given: the labels are the user's, and stay. */
+/* The run's site of this name has the statistics of the table from the observer alone. False where
+ * the table's statistics are not of batches, or no site has the name. run: from 1. */
+bool plot_only_observed(const plot_table *table, const plot_run *p, int run, const char *site);
 void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_run *run, bool given);
 
 #endif

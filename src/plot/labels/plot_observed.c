@@ -34,15 +34,26 @@ static void append(char text[128]) {
     snprintf(text + used, 128 - used, " (observed)");
 }
 
-/* Looks at the main site, as the label does. Custom scalars are the host program's own. */
+/* Custom scalars are the host program's own. */
+static bool observed_at(const plot_table *table, const plot_run *p, int run,
+                        const sr_run_site *site) {
+    const char *statistic = statistic_of(table, run);
+    return statistic[0] && !plot_run_declared(p, statistic) &&
+           sr_run_only_observed(site, statistic);
+}
+
+bool plot_only_observed(const plot_table *table, const plot_run *p, int run, const char *name) {
+    const sr_run_site *site;
+    for (int64_t i = 0; (site = sr_run_get_site(p->file, i)); i++)
+        if (strcmp(site->name, name) == 0) return observed_at(table, p, run, site);
+    return false;
+}
+
+/* Looks at the main site, as the label does. */
 static bool only_observed(const plot_template *t, const plot_run *p, int run) {
     const sr_run_site *site = sr_run_main_site(p->file);
-    for (int k = 0; k < t->tables && site; k++) {
-        const char *statistic = statistic_of(&t->table[k], run);
-        if (statistic[0] && !plot_run_declared(p, statistic) &&
-            sr_run_only_observed(site, statistic))
-            return true;
-    }
+    for (int k = 0; k < t->tables && site; k++)
+        if (observed_at(&t->table[k], p, run, site)) return true;
     return false;
 }
 
