@@ -507,6 +507,9 @@ class LeftOut(WatchCase):
                 register(StrangeNorm, **wrong)
         with self.assertRaises(TypeError):
             register("StrangeNorm")
+        for other in (int, torch.Tensor):
+            with self.assertRaisesRegex(TypeError, "a subclass of torch.nn.Module is wanted, got <class"):
+                register(other, "rmsnorm")
 
 
 def around_unprobed():

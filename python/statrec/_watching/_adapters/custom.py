@@ -1,4 +1,6 @@
 """Classes that the user has registered (statrec.register)."""
+from torch import nn
+
 from .. import _probe
 
 # X of like=: family, axis, uses.
@@ -21,8 +23,8 @@ def register(cls, like="none", *, norm=None, features=-1, gain="weight", eps="ep
         raise ValueError(f"register: like is one of {', '.join(_LIKE)}, got {like!r:.80}")
     if features not in (-1, 1):
         raise ValueError(f"register: features is -1 or 1, got {features!r:.80}")
-    if not isinstance(cls, type):
-        raise TypeError(f"register: a class is wanted, got {cls!r:.80}")
+    if not isinstance(cls, type) or not issubclass(cls, nn.Module):
+        raise TypeError(f"register: a subclass of torch.nn.Module is wanted, got {cls!r:.80}")
     _rows[cls] = like, norm or (cls.__name__ if like == "none" else like), features, gain, eps
 
 
