@@ -31,7 +31,7 @@ typedef struct loaded_model_options {
 
 typedef struct loaded_model {
     char path[TRAIN_CHECKPOINT_PATH]; /* of the checkpoint */
-    train_config config;         /* of its run */
+    train_config config;              /* of its run */
     int64_t updates;
     data_shape shape;
     const task_row *task;

@@ -78,8 +78,8 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, const trai
             sr_fail(&own, SR_MEMORY, "%s: out of memory for its options", path);
         free(of);
         if (own.status == SR_OK) {
-            snprintf(from->checkpoint, sizeof from->checkpoint, "%.*s",
-                     TRAIN_CHECKPOINT_PATH - 1, path);
+            snprintf(from->checkpoint, sizeof from->checkpoint, "%.*s", TRAIN_CHECKPOINT_PATH - 1,
+                     path);
             from->steps = card.steps, from->updates = card.updates;
         } else if (first.status == SR_OK) {
             first = own;
