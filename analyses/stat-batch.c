@@ -21,9 +21,10 @@ typedef struct settings {
     option_text metric;
 } settings;
 
+#define USUAL     "valid_ppl"
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "metric", AT(metric), "valid_ppl", "name of a metric", .value = "METRIC"),
+    TEXT_OPTION("Choice", "metric", AT(metric), USUAL, "name of a metric", .value = "METRIC"),
 };
 
 typedef struct point {
@@ -152,7 +153,7 @@ static sr_status read_points(stat_table *t, const char *metric, const run_groups
 
 static sr_status choose(stat_table *t, sr_failure *why) {
     const char *name = ((const settings *)t->settings)->metric;
-    sr_status status = metric_check(t->set, name, &t->table, why);
+    sr_status status = metric_check(t->set, name, USUAL, &t->table, why);
     const sr_run_metric *m = metric_find(t->set, name, strlen(name));
     if (!m) return status == SR_OK ? sr_fail(why, SR_USAGE, "--metric: one metric") : status;
     const char *direction = metric_direction(m);

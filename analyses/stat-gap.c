@@ -44,7 +44,7 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "metric", AT(metric), "valid_loss",
+    TEXT_OPTION("Choice", "metric", AT(metric), METRIC_USUAL,
                 "use the first of these metrics that a run has", .value = "METRIC"),
     CHOICE_OPTION(
         "Choice", "pick", AT(pick), "best", "best|last",
@@ -302,7 +302,7 @@ static sr_status compare_runs(stat_table *t, sr_failure *why) {
         status = read_result(s, set->run[i], t->window ? &t->window[i] : NULL, &r[i], why);
         any = any || isfinite(r[i].value);
     }
-    if (status == SR_OK) status = metric_check(set, s->metric, &t->table, why);
+    if (status == SR_OK) status = metric_check(set, s->metric, METRIC_USUAL, &t->table, why);
     if (status != SR_OK) return status;
     if (!any)
         return sr_fail(why, SR_FORMAT, "%s%s has no finite value of %s", set->path[0],

@@ -43,9 +43,10 @@ do for [k=1:h_curves] {
 }
 # The i-th part of a list with commas.
 part(list, i) = i < 2 ? (strstrt(list, ',') ? list[1:strstrt(list, ',')-1] : list) : part(list[strstrt(list, ',')+1:*], i - 1)
+recorded(word) = word eq 'first' || word eq 'middle' || word eq 'last' ? word.' recorded step' : 'step '.word
 do for [i=1:places] {
     legend_count = legend_count + 1
-    legend_text[i] = step_word[i] eq '?' ? part(step, i).' step' : 'step '.step_word[i]
+    legend_text[i] = step_word[i] eq '?' ? recorded(part(step, i)) : 'step '.step_word[i]
     legend_type[i] = 950 + i
 }
 eval LEGEND_ROOM

@@ -134,7 +134,7 @@ sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, cons
                        GAP_SPLIT_LAST_THIRD, rows);
     g->split = calloc((size_t)set->count, sizeof *g->split);
     if (!g->split) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = metric_check(set, metric, &t->table, why);
+    sr_status status = metric_check(set, metric, METRIC_USUAL, &t->table, why);
     if (status == SR_OK) status = run_groups_make(&g->groups, set, false, why);
     if (status != SR_OK) return status;
     for (const char *at = metric; *at && !g->metric; at += at[strcspn(at, ",")] == ',') {

@@ -98,7 +98,10 @@ static void figure_of_features(const subject *s, answer *a) {
 static const char none[] = "no sigma2_B or psi2_B among the vectors after the burn-in";
 
 sr_status look_dead(const subject *s, answer *a, sr_failure *why) {
-    *a = (answer){.statistic = "fraction below eps", .range_of = "dead", .severity = NOTABLE};
+    *a = (answer){.statistic = "fraction below eps",
+                  .range_of = "dead",
+                  .severity = NOTABLE,
+                  .vectors = true};
     a->limit = fmax(0, healthy_limit(s, "dead")); /* 0 without a range */
     sr_status status = answer_rank(s, measure_dead, NULL, a, why);
     if (status != SR_OK || a->reason[0]) return status;

@@ -60,7 +60,8 @@ sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, a
         return answer_not_asked(a, "no step after the burn-in of running statistics, %lld steps",
                                 (long long)s->window.startup);
     if (!a->asked && most > 0)
-        answer_not_asked(a, "an interval needs %d steps%s, there are %lld", LEAST_STEPS,
+        answer_not_asked(a, "an interval needs %d steps%s%s, there are %lld", LEAST_STEPS,
+                         a->vectors ? " with vectors" : "",
                          a->whole ? ""
                          : judged ? " in the second half"
                                   : " after the burn-in",

@@ -163,6 +163,7 @@ typedef struct answer {
     double severe;  /* 0: none. From here on it is severe, from `limit` on notable */
     bool below;     /* beyond: below the limit, not above */
     bool once;      /* a single step is enough: ranked and judged by the value */
+    bool vectors;   /* of steps with vectors alone */
     bool whole;     /* over all steps, the burn-in too */
     char unit[16];  /* in front of an exact number, "" for none */
     const char *in; /* unit of the estimate, NULL for none */

@@ -49,6 +49,7 @@ static sr_status check_directory(const char *path, const char *part, sr_failure 
     struct stat s;
     snprintf(directory, sizeof directory, "%.*s", length, slash ? path : ".");
     int wrong = stat(directory, &s) != 0 ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+    if (wrong == ENOENT) return sr_fail(why, SR_IO, "%s: no directory %s", path, directory);
     if (!wrong && access(directory, W_OK | X_OK) != 0) wrong = errno;
     return wrong ? sr_fail(why, SR_IO, "%s: create: %s", part, strerror(wrong)) : SR_OK;
 }

@@ -92,6 +92,9 @@ static void startup_follows_alpha(void **state) {
     expect_steps("warm.h5", "", 1, STEPS);
     expect_steps("never.h5", "", 1, STEPS);
     expect_refusal("half.h5", "--burn-in few", "--burn-in: 'few' is not auto or a number");
+    expect_refusal("half.h5", "--burn-in 40", "--burn-in 40: half.h5 has 40 steps");
+    expect_refusal("half.h5", "--burn-in 20 --phase first-half",
+                   "--burn-in 20: half.h5 has no later step in --phase first-half");
     expect_refusal("half.h5", "--burn-in -1", "--burn-in: '-1' is not auto or a number");
 }
 

@@ -97,11 +97,11 @@ static void test_theirs(void **state) {
     check_run("test \"$(ls -A drawn)\" = curves.svg && test $(ls -A | grep -c '^.drawn') = 0");
     check_run("statplot report six.h5 -o drawn --force && grep -q '<svg' drawn/curves.svg");
     check_run("echo mine >file");
-    check_fails("statplot report six.h5 -o file", 1, "file: Not a directory");
+    check_fails("statplot report six.h5 -o file", 1, "-o names a directory; file is a file");
     check_run("test $(cat file) = mine");
 }
 
-/* A link, the working folder and a folder below a parent that is closed are filled where they are. */
+/* A link, the working folder and a folder below a closed parent are filled where they are. */
 static void test_places(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

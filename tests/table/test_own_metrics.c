@@ -118,6 +118,8 @@ static void test_refusals(void **state) {
     expect_refused("stat-gap ln.h5 --metric f2", 2, "no run declares 'f2'");
     expect_refused("stat-gap ln.h5 --metric f2", 2, "did you mean 'f1'?");
     expect_refused("stat-gap ln.h5 --metric valid_loss", 2, "declared: f1, wer, size");
+    expect_refused("stat-gap ln.h5", 2, "--metric (the default): no run declares 'valid_loss'");
+    expect_refused("stat-gap ln.h5", 2, "declared: f1, wer, size");
     expect_refused("stat-batch ln.h5 --metric f1,wer", 2, "--metric");
     expect_refused("stat-curve ln.h5 --metric f1", 2, "goes with --evals");
     expect_refused("stat-curve ln.h5 --evals --metric f1,,wer", 2, "an empty name");
@@ -271,10 +273,10 @@ static void test_layout_gaps(void **state) {
 /* At the axis stands which side is better. */
 static void test_figures(void **state) {
     (void)state;
-    static const char *const figure[] = {"results", "results", "ablation", "fig5", "fig5"},
-                             *const metric[] = {"f1", "wer", "f1", "f1", "wer"},
-                             *const want[] = {"F1 (%) ↑", "wer (%) ↓", "F1 (%) ↑", "F1 (%) ↑",
-                                              "wer (%) ↓"};
+    static const char *const figure[] = {"results", "results", "ablation", "fig5", "fig5"};
+    static const char *const metric[] = {"f1", "wer", "f1", "f1", "wer"};
+    static const char *const want[] = {"F1 (%) ↑", "wer (%) ↓", "F1 (%) ↑", "F1 (%) ↑",
+                                       "wer (%) ↓"};
     if (!have_gnuplot()) skip();
     for (int i = 0; i < 5; i++) {
         program_result r =

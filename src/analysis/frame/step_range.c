@@ -123,6 +123,17 @@ static bool set_steps(step_window *w, const char *word) {
     return true;
 }
 
+/* A burn-in that the user gave leaves a step. */
+static sr_status check_burn_in(const step_window *w, const char *path, const char *phase_word,
+                               sr_failure *why) {
+    if (!w->given || w->first <= w->last) return SR_OK;
+    if (w->startup >= w->end)
+        return sr_fail(why, SR_USAGE, "--burn-in %lld: %s has %lld steps", (long long)w->startup,
+                       path, (long long)w->end);
+    return sr_fail(why, SR_USAGE, "--burn-in %lld: %s has no later step in --phase %s",
+                   (long long)w->startup, path, phase_word);
+}
+
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
                       const char *phase_word, sr_failure *why) {
     int64_t last;
@@ -149,7 +160,7 @@ sr_status window_make(step_window *w, const sr_runfile *run, const char *path, c
                        (long long)last);
     if (w->last > last) w->last = last;
     if (w->first <= w->startup) w->first = w->startup + 1, w->cut = w->startup > 0;
-    return status;
+    return status == SR_OK ? check_burn_in(w, path, phase_word, why) : status;
 }
 
 void window_describe(const step_window *w, const char *path, tsv *table) {

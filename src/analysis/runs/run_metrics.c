@@ -57,7 +57,7 @@ static int declared_names(const run_set *set, const char *names[NAMES_SHOWN]) {
     return count;
 }
 
-static sr_status refuse(const run_set *set, const char *words, sr_failure *why) {
+static sr_status refuse(const run_set *set, const char *words, const char *usual, sr_failure *why) {
     const char *names[NAMES_SHOWN] = {NULL};
     char text[200] = "";
     const int count = declared_names(set, names);
@@ -65,20 +65,22 @@ static sr_status refuse(const run_set *set, const char *words, sr_failure *why) 
     if (!count)
         return sr_fail(why, SR_FORMAT, "%s%s declares no metric of evaluations", set->path[0],
                        set->count > 1 ? " (and no other run)" : "");
-    sr_fail(why, SR_USAGE, "--metric: no run declares '%.80s'", words);
+    sr_fail(why, SR_USAGE, "--metric%s: no run declares '%.80s'",
+            strcmp(words, usual) == 0 ? " (the default)" : "", words);
     for (int i = 0; i < count; i++) text_append(text, sizeof text, ", ", names[i]);
-    if (nearest)
+    if (nearest && strcmp(words, usual) != 0)
         sr_hint(why, "did you mean '%s'?", nearest);
     else
         sr_hint(why, "declared: %s", text);
     return SR_USAGE;
 }
 
-sr_status metric_check(const run_set *set, const char *words, tsv *table, sr_failure *why) {
+sr_status metric_check(const run_set *set, const char *words, const char *usual, tsv *table,
+                       sr_failure *why) {
     bool any = false;
     for (const char *at = words; *at; at += *at == ',')
         any = metric_find(set, at, strcspn(at, ",")) || any, at += strcspn(at, ",");
-    if (!any) return refuse(set, words, why);
+    if (!any) return refuse(set, words, usual, why);
     for (const char *at = words; *at; at += *at == ',') {
         const int length = (int)strcspn(at, ",");
         if (!metric_find(set, at, (size_t)length))

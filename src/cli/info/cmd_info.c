@@ -195,6 +195,20 @@ static void print_metric(const sr_runfile *f, const sr_run_metric *m, int64_t fi
     printf("%s\n", direction[m->better + 1]);
 }
 
+/* A run that has no evaluation yet may still have one. */
+static bool may_have_values(const sr_runfile *f, const char *name, int64_t rows) {
+    enum { BLOCK = 512 };
+    double value[BLOCK];
+    sr_failure why = {0};
+    for (int64_t at = 0; at < rows && sr_run_has_eval(f, name); at += BLOCK) {
+        const int64_t n = rows - at < BLOCK ? rows - at : BLOCK;
+        if (sr_run_eval(f, name, at, n, value, &why) != SR_OK) return true;
+        for (int64_t i = 0; i < n; i++)
+            if (!isnan(value[i])) return true;
+    }
+    return rows == 0;
+}
+
 /* The last evaluations as a table with a line for each metric. */
 static void print_evals(const sr_runfile *f, sr_failure *why) {
     const sr_run_metric *m;
@@ -207,7 +221,8 @@ static void print_evals(const sr_runfile *f, sr_failure *why) {
     if (count) print_values("step", 12, value, count), putchar('\n');
     if (count && sr_run_eval(f, "epoch", first, count, value, why) != SR_OK) return;
     if (count) print_values("epoch", 6, value, count), putchar('\n');
-    for (int64_t i = 0; (m = sr_run_get_metric(f, i)); i++) print_metric(f, m, first, count, why);
+    for (int64_t i = 0; (m = sr_run_get_metric(f, i)); i++)
+        if (may_have_values(f, m->name, rows)) print_metric(f, m, first, count, why);
 }
 
 /* Number of spectra, their steps and sites. */

@@ -178,7 +178,7 @@ static sr_status find_target(report_folder *f, const char *output, sr_failure *w
     for (size_t n = strlen(parent); n > 1 && parent[n - 1] == '/';) parent[--n] = 0;
     f->exists = stat(output, &st) == 0;
     if (f->exists && !S_ISDIR(st.st_mode))
-        return sr_fail(why, SR_IO, "%s: %s", output, strerror(ENOTDIR));
+        return sr_fail(why, SR_IO, "-o names a directory; %s is a file", output);
     char *slash = strrchr(parent, '/');
     const char *name = slash ? slash + 1 : output;
     if (!f->exists && slash) *slash = 0;
