@@ -75,7 +75,7 @@ class Watch:
                  gradient_norms=True, kind=None, start=0, verbose=True, forward=False, labels=(),
                  on_finding=None, findings_every=500, recorder=_recorder, **options):
         self._closed = True  # until all is there
-        _check(model, repeat, phases, every, activations_every, on_error, forward)
+        _check(model, repeat, phases, every, activations_every, on_error, forward, start)
         findings = _findings(on_finding, findings_every)
         _check_options(options)
         self._asked, repeat = repeat, repeat or "last"
@@ -709,7 +709,7 @@ def _findings(function, every):
     return None if function is None else Findings(function, every)
 
 
-def _check(model, repeat, phases, every, activations_every, on_error, forward):
+def _check(model, repeat, phases, every, activations_every, on_error, forward, start):
     if not isinstance(model, nn.Module):
         raise TypeError(f"watch: a torch.nn.Module is wanted, got {type(model).__name__}")
     if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
@@ -723,6 +723,8 @@ def _check(model, repeat, phases, every, activations_every, on_error, forward):
     if not isinstance(activations_every, int) or activations_every < 0:
         raise ValueError("activations_every: a number of recorded steps is wanted, 0 for none, got "
                          f"{activations_every!r:.80}")
+    if not hasattr(start, "__index__") or start < 0:
+        raise ValueError(f"start: a number of steps is wanted, got {start!r:.80}")
     if forward and activations_every:
         raise ValueError("activations_every: forward=True records the size of inputs in every recorded "
                          "step")
