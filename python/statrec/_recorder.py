@@ -28,7 +28,7 @@ from ._arguments import check_options as check_options  # for statrec.watch
 from ._arguments import choice, integer, nearest, options_of, real, shortened
 from ._reading._arrays import address
 from ._library import (Error, Handle, decoded, encoded, error_of, library, locked,
-                       path_bytes)
+                       path_bytes, recorded_here)
 
 Path = Union[str, bytes, "os.PathLike[Any]"]
 Doubles = Any  # [width of the site]: buffer, ctypes array, sequence of numbers, or an address
@@ -102,7 +102,11 @@ class Recorder:
             pointer = library().sr_create(path_bytes(path), ctypes.byref(options),
                                           ctypes.byref(why))
         if not pointer:
-            raise error_of(why)
+            error = error_of(why)
+            if error.status == "exists" and recorded_here(path):
+                raise Error(f"{self._path}: this process records into it already", "exists",
+                            "end that run by its close(), or use another name")
+            raise error
         self._handle = Handle(self, pointer, self._path, _forgotten).records()
         refused = library().sr_lock_refused(pointer)
         if refused:
