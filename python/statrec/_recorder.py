@@ -29,6 +29,7 @@ from ._arguments import choice, integer, nearest, options_of, real, shortened
 from ._reading._arrays import address
 from ._library import (Error, Handle, decoded, encoded, error_of, library, locked,
                        path_bytes, recorded_here)
+from ._watching._say import level
 
 Path = Union[str, bytes, "os.PathLike[Any]"]
 Doubles = Any  # [width of the site]: buffer, ctypes array, sequence of numbers, or an address
@@ -110,7 +111,7 @@ class Recorder:
         self._handle = Handle(self, pointer, self._path, _forgotten).records()
         refused = library().sr_lock_refused(pointer)
         if refused:
-            warnings.warn(decoded(refused), RuntimeWarning, stacklevel=3)
+            warnings.warn(decoded(refused), RuntimeWarning, stacklevel=level())
 
     def __repr__(self) -> str:
         return f"<statrec.Recorder of {self._path}, {'open' if self._pointer else 'closed'}>"
@@ -430,7 +431,7 @@ class Recorder:
                        f"{kind.__name__}: {exception}")
         except Error as error:
             warnings.warn(f"{self._path} could not be closed: {error}", RuntimeWarning,
-                          stacklevel=2)
+                          stacklevel=level())
 
 
 def _names(function):

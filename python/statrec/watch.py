@@ -561,11 +561,11 @@ class Watch:
         shared = self._shared
         if shared.again and self._asked is None:
             kind = "forward" if self._forward else "backward"
-            self._once("again", f"{shared.again} had several {kind} passes in a step, and the last "
+            self._once("again", f"{shared.again!r} had several {kind} passes in a step, and the last "
                        'is recorded: repeat="last" agrees, repeat="merge" joins their rows, phases= '
                        "keeps them apart")
         if shared.outside:
-            self._once("outside", f"a pass of {shared.outside} outside of run.phase() is not recorded")
+            self._once("outside", f"a pass of {shared.outside!r} outside of run.phase() is not recorded")
         if passes:
             self._early = ""
         if passes or self._told:
@@ -631,14 +631,14 @@ class Watch:
         self._end(status, reason or self._not_recorded())
 
     def _not_recorded(self):
-        """Which sites lack passes and why, for the file: "not recorded: NAME and 3 more: REASON"."""
+        """Which sites lack passes and why, for the file: "not recorded: 'NAME' and 3 more: REASON"."""
         if self._early:
             return f"nothing is recorded: {self._early}"
         by_reason = {}
         for name, why in self._told.items():
             by_reason.setdefault(why, []).append(name)
         return "; ".join(
-            f"not recorded: {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {why}"
+            f"not recorded: {names[0]!r}{f' and {len(names) - 1} more' if names[1:] else ''}: {why}"
             for why, names in by_reason.items())
 
     def _end(self, status, reason):

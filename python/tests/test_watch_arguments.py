@@ -3,10 +3,13 @@ import math
 import unittest
 import warnings
 
+from support import InDirectory
 from watch_help import WatchCase, fake_watch
 from watch_models import mlp
 
+import statrec
 import torch
+from statrec.watch import watch
 from torch import nn
 
 
@@ -117,6 +120,52 @@ class Refused(WatchCase):
             self.run.step()
         self.assertEqual(told, [])  # once
         self.assertEqual(len(self.run.recorder.steps), 1)
+
+
+class Options(InDirectory):
+    def watched(self, path="run.h5", **options):
+        run = statrec.watch(mlp(nn.BatchNorm1d), path, verbose=False, **options)
+        self.addCleanup(run.close)
+        return run
+
+    def test_intervals(self):
+        for name, value, text in (("vectors_every", -2, "a number of steps is wanted, 0 for no vectors, or -1"),
+                                  ("planned_steps", -1, "a number from 0"), ("flush_steps", 0, "a number from 1"),
+                                  ("overhead", -0.5, "a number from 0"), ("size_limit", -1, "a number from 0")):
+            self.fails("usage", f"^{name}: {text}.* got {value}", self.watched, **{name: value})
+        for name in ("every", "activations_every", "start"):
+            with self.assertRaisesRegex(ValueError, f"{name}: a number of .* got -1"):
+                self.watched(**{name: -1})
+        run = self.watched(vectors_every=-1)
+        run.step(loss=1.0)
+        self.assertEqual(run.recorder.vectors_every, 1)  # as without it
+        for every in (0, -1, "x"):
+            with self.assertRaisesRegex(ValueError, "log_to: every is a number of steps from 1"):
+                run.log_to(None, every=every)
+
+    def test_one_path_twice(self):
+        run = self.watched()
+        for again in (self.watched, lambda **options: statrec.Recorder("run.h5", **options)):
+            for options in ({}, {"force": True}, {"resume": True}):
+                self.fails("exists", r"run.h5: this process records into it already .*close\(\)", again, **options)
+        run.close()
+        self.watched(force=True)
+
+    def test_warnings_point_at_the_host(self):
+        run = self.watched()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            run.step()
+            statrec.tap(torch.ones(2, 3, requires_grad=True) * 1, "late")
+            run.close()
+            run.step()
+        self.assertEqual([one.filename for one in told], [__file__] * 3)
+
+    def test_names_in_quotes(self):
+        with self.assertRaisesRegex(ValueError, "no module matches 'nrom.'; there are: '1', '4'"):
+            self.watched(sites="nrom*")
+        with self.assertRaisesRegex(ValueError, r"there are: '' \(the model itself\)"):
+            watch(nn.LayerNorm(3), "run.h5", sites="nrom*")
 
 
 if __name__ == "__main__":

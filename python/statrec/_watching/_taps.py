@@ -427,5 +427,5 @@ def warn_misfits(taps, told):
     for tap in taps:
         if tap.misfit is not None and tap.site.name not in told:
             told[tap.site.name] = tap.misfit
-            warn(f"{tap.site.name} is not recorded: {tap.misfit}")
+            warn(f"{tap.site.name!r} is not recorded: {tap.misfit}")
         tap.misfit = None
