@@ -93,7 +93,7 @@ class Watch:
         self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
         self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
-        self._own_rows = self._source = None
+        self._own_rows, self._source, self._verbose = None, None, verbose
         self._moves = self._masked = False
         self._followers, self._early, self._taps = [], "", []
         self._rows = Rows(self._recorder, self.path, self._taps, self._repeat, gradient_norms, resume,
@@ -628,7 +628,21 @@ class Watch:
     def close(self, status: Optional[str] = None, reason: str = "") -> None:
         """Closes the file. status: "complete" ("diverged" if the last loss is not finite),
         "interrupted" or "failed"."""
-        self._end(status, reason or self._not_recorded())
+        frozen = self._in_evaluation()
+        if frozen and self._verbose:
+            print(f"statrec: {self.path}: {frozen}", file=sys.stderr)
+        self._end(status, reason or "; ".join(filter(None, (self._not_recorded(), frozen))))
+
+    def _in_evaluation(self):
+        """"'NAME' and 3 more: no rows (evaluation mode)", of sites that were so in all training passes; or ""."""
+        if self._early or not self._live:
+            return ""
+        with contextlib.suppress(Exception):  # _end() meets it too
+            self._drain()
+        names = [tap.site.name for tap in self._taps
+                 if tap.evaluated and tap.site in self._rows.silent and tap.site.name not in self._told]
+        more = f" and {len(names) - 1} more" if names[1:] else ""
+        return f"{names[0]!r}{more}: no rows (evaluation mode)" if names else ""
 
     def _not_recorded(self):
         """Which sites lack passes and why, for the file: "not recorded: 'NAME' and 3 more: REASON"."""

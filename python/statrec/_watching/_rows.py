@@ -63,7 +63,7 @@ class Rows:
             tap.site.width = tap.width
             self._sites[tap.site] = self._recorder.add_site(
                 **tap.site.declaration(depth, self._repeat))
-        self.declared = True
+        self.declared, self.silent = True, set(self._sites)
         if self._resume:
             self._recorder.copy_rows(self._path, step - 1)
 
@@ -80,8 +80,11 @@ class Rows:
             self._put_forward(known)
         else:
             recorder.put_passes(self._of_passes(known), self._norms)
-        self._put_running({one.site for one in known}, running)
-        for site in {one.site for one in known} & set(named):
+        shown = {one.site for one in known}
+        if self.silent:
+            self.silent -= shown
+        self._put_running(shown, running)
+        for site in shown & set(named):
             for name, values in named[site].items():
                 recorder.put_vectors(name, [(self._sites[site], values.data_ptr())])
         self._put_scalars(scalars)
