@@ -12,6 +12,9 @@ from ._library import Error, encoded
 
 _REASON_BYTES = 240  # of SR_REASON_SIZE
 _KINDS = dict(_abi.Options._fields_)
+# Smallest values; vectors_every is below.
+_LOWEST = {"planned_steps": 0, "planned_spectra": 0, "size_limit": 0, "flush_steps": 1, "flush_seconds": 0,
+           "threads": 0, "overhead": 0, "pairs": 0}
 
 
 def integer(value, what, bits=64, signed=True):
@@ -47,6 +50,16 @@ def nearest(name, known):
     return f"did you mean '{near[0]}'?" if near else ""
 
 
+def _in_range(name, number):
+    """The number of an option; Error for one that is too small."""
+    if name == "vectors_every" and number < -1:
+        raise Error("vectors_every: a number of steps is wanted, 0 for no vectors, or -1 for as often as "
+                    f"size_limit and overhead allow; got {number}")
+    if name in _LOWEST and not number >= _LOWEST[name]:
+        raise Error(f"{name}: a number from {_LOWEST[name]} is wanted, got {number}")
+    return number
+
+
 def _option(name, value):
     kind = _KINDS[name]
     if kind is ctypes.c_bool:
@@ -54,8 +67,8 @@ def _option(name, value):
     if kind is ctypes.c_char_p:
         return None if value is None else encoded(value, name)
     if kind is ctypes.c_double:
-        return real(value, name)
-    return integer(value, name, 8 * ctypes.sizeof(kind), kind is not ctypes.c_uint64)
+        return _in_range(name, real(value, name))
+    return _in_range(name, integer(value, name, 8 * ctypes.sizeof(kind), kind is not ctypes.c_uint64))
 
 
 def check_options(given, caller, more=()):

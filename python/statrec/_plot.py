@@ -12,6 +12,7 @@ from typing import Any, Optional, Union
 
 from . import _html
 from ._library import Error, library, path_of
+from ._watching._say import level
 
 
 class Figure(str):
@@ -170,7 +171,7 @@ def _said(name, text):
     lines = [line.removeprefix(f"{name}: ").removeprefix("warning: ")
              for line in text.splitlines()]
     for line in lines:
-        warnings.warn(f"{name}: {line}", stacklevel=3)
+        warnings.warn(f"{name}: {line}", stacklevel=level())
     return lines
 
 

@@ -28,7 +28,8 @@ from ._arguments import check_options as check_options  # for statrec.watch
 from ._arguments import choice, integer, nearest, options_of, real, shortened
 from ._reading._arrays import address
 from ._library import (Error, Handle, decoded, encoded, error_of, library, locked,
-                       path_bytes)
+                       path_bytes, recorded_here)
+from ._watching._say import level
 
 Path = Union[str, bytes, "os.PathLike[Any]"]
 Doubles = Any  # [width of the site]: buffer, ctypes array, sequence of numbers, or an address
@@ -102,11 +103,15 @@ class Recorder:
             pointer = library().sr_create(path_bytes(path), ctypes.byref(options),
                                           ctypes.byref(why))
         if not pointer:
-            raise error_of(why)
+            error = error_of(why)
+            if error.status == "exists" and recorded_here(path):
+                raise Error(f"{self._path}: this process records into it already", "exists",
+                            "end that run by its close(), or use another name")
+            raise error
         self._handle = Handle(self, pointer, self._path, _forgotten).records()
         refused = library().sr_lock_refused(pointer)
         if refused:
-            warnings.warn(decoded(refused), RuntimeWarning, stacklevel=3)
+            warnings.warn(decoded(refused), RuntimeWarning, stacklevel=level())
 
     def __repr__(self) -> str:
         return f"<statrec.Recorder of {self._path}, {'open' if self._pointer else 'closed'}>"
@@ -426,7 +431,7 @@ class Recorder:
                        f"{kind.__name__}: {exception}")
         except Error as error:
             warnings.warn(f"{self._path} could not be closed: {error}", RuntimeWarning,
-                          stacklevel=2)
+                          stacklevel=level())
 
 
 def _names(function):

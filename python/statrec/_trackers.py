@@ -32,6 +32,8 @@ class Follower:
     what = "log_to"  # in a warning
 
     def __init__(self, writer, sites="*", scalars=SCALARS, every=100):
+        if not isinstance(every, int) or every < 1:
+            raise ValueError(f"log_to: every is a number of steps from 1, got {every!r:.80}")
         self._numbers, self._text = sender(writer)
         self._sites = [sites] if isinstance(sites, str) else list(sites)
         self._scalars, self.every, self._sent = tuple(scalars), every, 0

@@ -25,8 +25,8 @@ import torch
 from torch import nn
 
 from ._gpu import _cards
-from ._watching import (_activations, _forward, _labels, _momentum, _nodes, _open_runs, _own_rows,
-                        _passes, _ranks, _running, _sites, _taps)
+from ._watching import (_activations, _forward, _given, _labels, _momentum, _nodes, _open_runs,
+                        _own_rows, _passes, _ranks, _running, _sites, _taps)
 from ._watching._mask import Mask
 from ._watching._rows import Rows, number
 from ._watching._say import warn
@@ -75,7 +75,7 @@ class Watch:
                  gradient_norms=True, kind=None, start=0, verbose=True, forward=False, labels=(),
                  on_finding=None, findings_every=500, recorder=_recorder, **options):
         self._closed = True  # until all is there
-        _check(model, repeat, phases, every, activations_every, on_error, forward)
+        _check(model, repeat, phases, every, activations_every, on_error, forward, start)
         findings = _findings(on_finding, findings_every)
         _check_options(options)
         self._asked, repeat = repeat, repeat or "last"
@@ -88,12 +88,12 @@ class Watch:
         self._activations_every = activations_every
         self._every, self._on_error, self._number = every, on_error, start
         resume, self._gathered = bool(options.get("resume")), None
-        self._told, self.failure, self._seconds = {}, None, 0.0
+        self._told, self.failure, self._seconds, self._metrics = {}, None, 0.0, []
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
         self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
         self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
-        self._own_rows = self._source = None
+        self._own_rows, self._source, self._verbose = None, None, verbose
         self._moves = self._masked = False
         self._followers, self._early, self._taps = [], "", []
         self._rows = Rows(self._recorder, self.path, self._taps, self._repeat, gradient_norms, resume,
@@ -187,13 +187,18 @@ class Watch:
 
     def scalar(self, name: str, unit: str, definition: str, scope: str = "step") -> None:
         """Declares a custom scalar for step(name=...): one per step, or {site: number}."""
+        if not self._ended("scalar"):
+            self._rows.check_name(name, self._gathered is not None)
         self._rows.declare_scalar(name, unit, definition, scope, self._live)
 
     def metric(self, name: str, unit: str = "", definition: str = "",
                better: Union[str, int] = 0) -> None:
         """Declares a metric for evaluate(name=...); better: "more" or "less"."""
+        if not self._ended("metric"):
+            _given.declaration("metric", name, self._metrics, self._gathered is not None)
         if self._live:
             self._recorder.add_metric(name, unit, definition, better)
+        self._metrics.append(name)
 
     def mask(self, valid: Optional[torch.Tensor], sites: Optional[str] = None) -> None:
         """Sets the valid rows of the forward passes up to the next step() or mask().
@@ -232,11 +237,18 @@ class Watch:
         the number of the step. scaler: a GradScaler; grad_scale: the factor of the loss instead.
         label: one of watch(labels=...), as the domain or the client of the batch. Declared scalars
         by their names. With forward=True call it after a forward pass, without a loss.
+
+        Raises TypeError or ValueError for a wrong argument; nothing is recorded of this step then, and
+        recording continues.
         """
         if label is not None:  # without labels it is a scalar that the host has declared
             scalars[_labels.SCALAR] = _labels.number(self.labels, label) if self.labels else label
         self._rows.check(scalars)
+        _check_step(loss, lr, tokens, epoch, grad_norm, update)
+        _given.step_number(step, -1 if self._gathered is None else self._number)
+        _given.factor(scaler, grad_scale)
         if not self._listening:
+            self._ended("step")
             self._farewell()
             return
         start, before = time.perf_counter(), self._recorder_seconds()
@@ -445,7 +457,13 @@ class Watch:
         self._rows.write(step, hosts, running, row, scalars, seconds, named)
 
     def evaluate(self, epoch: Optional[float] = None, **metrics: Number) -> None:
-        """Writes a row of /evals after the last step; metrics as declared by metric()."""
+        """Writes a row of /evals after the last step; metrics as declared by metric().
+
+        Raises TypeError for a metric that was not declared or is no number; recording continues.
+        """
+        _given.number(epoch, "evaluate: epoch")
+        _given.metrics(metrics, self._metrics)
+        self._ended("evaluate")
         if not self._live:
             return
         try:
@@ -543,11 +561,11 @@ class Watch:
         shared = self._shared
         if shared.again and self._asked is None:
             kind = "forward" if self._forward else "backward"
-            self._once("again", f"{shared.again} had several {kind} passes in a step, and the last "
+            self._once("again", f"{shared.again!r} had several {kind} passes in a step, and the last "
                        'is recorded: repeat="last" agrees, repeat="merge" joins their rows, phases= '
                        "keeps them apart")
         if shared.outside:
-            self._once("outside", f"a pass of {shared.outside} outside of run.phase() is not recorded")
+            self._once("outside", f"a pass of {shared.outside!r} outside of run.phase() is not recorded")
         if passes:
             self._early = ""
         if passes or self._told:
@@ -565,6 +583,12 @@ class Watch:
         if subject not in self._warned:
             self._warned.add(subject)
             warn(text)
+
+    def _ended(self, what):
+        """Whether the run is closed; one warning then."""
+        if self._closed and self.failure is None and self._pid == os.getpid():
+            self._once("ended", f"{self.path} is closed: {what}() after close() records nothing")
+        return self._closed
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -604,17 +628,31 @@ class Watch:
     def close(self, status: Optional[str] = None, reason: str = "") -> None:
         """Closes the file. status: "complete" ("diverged" if the last loss is not finite),
         "interrupted" or "failed"."""
-        self._end(status, reason or self._not_recorded())
+        frozen = self._in_evaluation()
+        if frozen and self._verbose:
+            print(f"statrec: {self.path}: {frozen}", file=sys.stderr)
+        self._end(status, reason or "; ".join(filter(None, (self._not_recorded(), frozen))))
+
+    def _in_evaluation(self):
+        """"'NAME' and 3 more: no rows (evaluation mode)", of sites that were so in all training passes; or ""."""
+        if self._early or not self._live:
+            return ""
+        with contextlib.suppress(Exception):  # _end() meets it too
+            self._drain()
+        names = [tap.site.name for tap in self._taps
+                 if tap.evaluated and tap.site in self._rows.silent and tap.site.name not in self._told]
+        more = f" and {len(names) - 1} more" if names[1:] else ""
+        return f"{names[0]!r}{more}: no rows (evaluation mode)" if names else ""
 
     def _not_recorded(self):
-        """Which sites lack passes and why, for the file: "not recorded: NAME and 3 more: REASON"."""
+        """Which sites lack passes and why, for the file: "not recorded: 'NAME' and 3 more: REASON"."""
         if self._early:
             return f"nothing is recorded: {self._early}"
         by_reason = {}
         for name, why in self._told.items():
             by_reason.setdefault(why, []).append(name)
         return "; ".join(
-            f"not recorded: {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {why}"
+            f"not recorded: {names[0]!r}{f' and {len(names) - 1} more' if names[1:] else ''}: {why}"
             for why, names in by_reason.items())
 
     def _end(self, status, reason):
@@ -685,7 +723,7 @@ def _findings(function, every):
     return None if function is None else Findings(function, every)
 
 
-def _check(model, repeat, phases, every, activations_every, on_error, forward):
+def _check(model, repeat, phases, every, activations_every, on_error, forward, start):
     if not isinstance(model, nn.Module):
         raise TypeError(f"watch: a torch.nn.Module is wanted, got {type(model).__name__}")
     if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
@@ -699,9 +737,20 @@ def _check(model, repeat, phases, every, activations_every, on_error, forward):
     if not isinstance(activations_every, int) or activations_every < 0:
         raise ValueError("activations_every: a number of recorded steps is wanted, 0 for none, got "
                          f"{activations_every!r:.80}")
+    if not hasattr(start, "__index__") or start < 0:
+        raise ValueError(f"start: a number of steps is wanted, got {start!r:.80}")
     if forward and activations_every:
         raise ValueError("activations_every: forward=True records the size of inputs in every recorded "
                          "step")
+
+
+def _check_step(loss, lr, tokens, epoch, grad_norm, update):
+    """Arguments of Watch.step()."""
+    for name, value in (("loss", loss), ("epoch", epoch), ("grad_norm", grad_norm)):
+        _given.number(value, f"step: {name}")
+    _given.number(lr, "step: lr", 0)
+    _given.number(tokens, "step: tokens", 0, whole=True)
+    _given.number(update, "step: update", 0, whole=True)
 
 
 class _Late:

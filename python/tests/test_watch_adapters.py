@@ -373,7 +373,7 @@ class Probes(WatchCase):
             warnings.simplefilter("always")
             self.assertEqual(train(model, data(model), run), train(plain, data(plain)))
         self.assertTrue(same_weights(plain, model))
-        self.assertIn("1 is not recorded: its forward has been replaced", str(caught[0].message))
+        self.assertIn("'1' is not recorded: its forward has been replaced", str(caught[0].message))
 
 
     def test_random_state_of_the_host(self):

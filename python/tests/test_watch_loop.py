@@ -1,5 +1,7 @@
 """statrec.watch in training loops: accumulation, checkpointing, names, rows of steps."""
+import contextlib
 import copy
+import io
 import math
 import unittest
 import warnings
@@ -292,6 +294,31 @@ class Names(WatchCase):
             run.step()
         self.assertEqual([(s["name"], s["depth"], s["kind"]) for s in run.recorder.sites],
                          [("encoder", 0, "encoder"), ("decoder", 1, "decoder")])
+
+    def test_frozen_norm(self):
+        """It keeps its place, has no rows, and close() says so."""
+        for where in ("1", "4"):
+            model, said = mlp(nn.BatchNorm1d), io.StringIO()
+            with contextlib.redirect_stderr(said):
+                run = fake_watch(model, verbose=True)
+                model.eval()(torch.randn(5, 5)).sum().backward()  # both are evaluated
+                model.train()[int(where)].eval()
+                train(model, torch.randn(2, 6, 5), run)
+                run.close()
+            self.assertEqual([site["name"] for site in run.recorder.sites], ["1", "4"])
+            self.assertEqual([len(run.recorder.passes(name)) for name in ("1", "4")],
+                             [int(name != where) for name in ("1", "4")])
+            text = f"'{where}': no rows (evaluation mode)"
+            self.assertEqual(said.getvalue().splitlines()[1:], [f"statrec: run.h5: {text}"])
+            self.assertEqual(run.recorder.reason, text)
+
+    def test_evaluation_between_is_no_freeze(self):
+        model, said = mlp(nn.BatchNorm1d), io.StringIO()
+        with contextlib.redirect_stderr(said), fake_watch(model, verbose=True) as run:
+            model.eval()(torch.randn(5, 5)).sum().backward()
+            model.train()
+            train(model, torch.randn(2, 6, 5), run)
+        self.assertEqual((len(said.getvalue().splitlines()), run.recorder.reason), (1, ""))
 
 
 class Rows(WatchCase):

@@ -85,7 +85,7 @@ class Phases(WatchCase):
                     model(torch.randn(6, 5)).square().mean().backward()
                 run.step()
         self.assertEqual([str(one.message) for one in caught], [
-            "statrec: a pass of real:4 outside of run.phase() is not recorded"])
+            "statrec: a pass of 'real:4' outside of run.phase() is not recorded"])
         for wrong in ("real", [""], [3]):
             with self.assertRaises(ValueError):
                 fake_watch(model, phases=wrong)
@@ -105,7 +105,7 @@ class Again(WatchCase):
     def test_named_once(self):
         said, run = self.warned()
         self.assertEqual(len(said), 1)
-        self.assertIn("4 had several backward passes in a step", said[0])
+        self.assertIn("'4' had several backward passes in a step", said[0])
         for choice in ("last", "merge", "phases="):
             self.assertIn(choice, said[0])
         self.assertEqual(run.recorder.sites[0]["repeat"], "last")

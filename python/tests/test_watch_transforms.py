@@ -55,8 +55,8 @@ class Transforms(unittest.TestCase):
 
     def judge(self, run, said):
         self.assertIsNone(run.failure)
-        self.assertTrue(any("1 is not recorded: torch.func" in text for text in said), said)
-        self.assertIn("not recorded: 1 and 1 more: torch.func and vmap", run.recorder.reason)
+        self.assertTrue(any("'1' is not recorded: torch.func" in text for text in said), said)
+        self.assertIn("not recorded: '1' and 1 more: torch.func and vmap", run.recorder.reason)
         self.assertEqual(run.recorder.status, "complete")
         self.assertEqual(len(run.recorder.steps[1]["passes"]), 2)
 

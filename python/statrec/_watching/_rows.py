@@ -1,7 +1,8 @@
 """What statrec.watch writes: the sites at the first step, and a row of each step."""
 import math
 
-from . import _passes, _running
+from .._arguments import nearest
+from . import _given, _passes, _running
 
 _STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",
                    "grad_scale")
@@ -22,6 +23,11 @@ class Rows:
         self._recorder, self._path, self._taps = recorder, path, taps
         self._repeat, self._norms, self._resume, self._forward = repeat, norms, resume, forward
         self._sites, self._scalars, self.declared = {}, {}, False
+        self.silent = set()  # sites without rows up to now
+
+    def check_name(self, name, late):
+        """ValueError for a name that no scalar of the host's can have."""
+        _given.declaration("scalar", name, self._scalars, late)
 
     def declare_scalar(self, name, unit, definition, scope, writes):
         """A scalar of the host's own. writes: whether this process has the file."""
@@ -33,12 +39,21 @@ class Rows:
         self._scalars[name] = (scope, made)
 
     def check(self, scalars):
-        """TypeError for one that was not declared, or not so."""
+        """TypeError for one that was not declared, or not so; ValueError for a site that there is not."""
         for name, value in scalars.items():
             if name not in self._scalars:
-                raise TypeError(f"step: no scalar {name!r:.80} was declared with run.scalar()")
+                raise TypeError(_given.unknown(f"step: no scalar {name!r:.80}", name, self._scalars, _STEP_ARGUMENTS))
             if (self._scalars[name][0] == "site") != isinstance(value, dict):
                 raise TypeError(f"step: {name} is one number a {self._scalars[name][0]}")
+            if not isinstance(value, dict):
+                _given.number(value, f"step: {name}")
+                continue
+            known = {tap.site.name for tap in self._taps}
+            for site, one in value.items():
+                if known and site not in known:
+                    near = nearest(str(site), known)
+                    raise ValueError(f"step: {name}: no site {site!r:.80}" + (f"; {near}" if near else ""))
+                _given.number(one, f"step: {name}[{site!r:.80}]")
 
     def declare(self, step):
         """Sites, in the order of their first forward passes. step: number of the first row."""
@@ -48,7 +63,7 @@ class Rows:
             tap.site.width = tap.width
             self._sites[tap.site] = self._recorder.add_site(
                 **tap.site.declaration(depth, self._repeat))
-        self.declared = True
+        self.declared, self.silent = True, set(self._sites)
         if self._resume:
             self._recorder.copy_rows(self._path, step - 1)
 
@@ -65,8 +80,11 @@ class Rows:
             self._put_forward(known)
         else:
             recorder.put_passes(self._of_passes(known), self._norms)
-        self._put_running({one.site for one in known}, running)
-        for site in {one.site for one in known} & set(named):
+        shown = {one.site for one in known}
+        if self.silent:
+            self.silent -= shown
+        self._put_running(shown, running)
+        for site in shown & set(named):
             for name, values in named[site].items():
                 recorder.put_vectors(name, [(self._sites[site], values.data_ptr())])
         self._put_scalars(scalars)
@@ -114,10 +132,7 @@ class Rows:
             if scope == "step":
                 self._recorder.put_step_scalar(which, number(value))
                 continue
-            missing = [site for site in value if site not in named]
-            if missing and name in self._scalars:
-                raise ValueError(f"{name}: no site {missing[0]!r:.80}")
-            # of the recorder's own one may lack a width at the first step
+            # a site may lack a width at the first step
             self._recorder.put_scalars(which, [
                 (named[site], one if type(one) is float else number(one))
                 for site, one in value.items() if site in named])

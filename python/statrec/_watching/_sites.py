@@ -100,7 +100,8 @@ def _chosen(named, wishes, what):
         if not isinstance(wish, (str, type, nn.Module)):
             raise TypeError(f"{what}: a glob, a type or a module is wanted, got {wish!r:.80}")
         if not any(_matches(name, module, wish) for name, module in named):
-            names = ", ".join(name or "'' (the model itself)" for name, _ in named[:8]) + (", ..." if len(named) > 8 else "")
+            names = ", ".join(repr(name) if name else "'' (the model itself)" for name, _ in named[:8])
+            names += ", ..." if len(named) > 8 else ""
             raise ValueError(f"{what}: no module matches {wish!r:.80}; "
                              f"there are: {names or 'none'}")
     return [(name, module) for name, module in named

@@ -99,6 +99,7 @@ class Tap:
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
         self.known = None  # the Layout of the pass before
+        self.evaluated = False  # by frozen()
         self.activations = None  # (serial, Counts) of this step
         self.card = None  # what _cards keeps of it
         self.module = _no_module if site.module is None else weakref.ref(site.module)
@@ -157,6 +158,8 @@ class Tap:
         if not args and kwargs:
             args = tuple(value for value in kwargs.values() if torch.is_tensor(value))
         if not self.wants(module):
+            if self.order is None and not compiling:
+                self.frozen(module)
             return None
         if shared.phase != self.phase:
             if not shared.phase:
@@ -172,6 +175,15 @@ class Tap:
     def wants(self, module):
         """Whether a forward pass of the module may be recorded in the mode that it is in."""
         return module.training and torch.is_grad_enabled()
+
+    def frozen(self, module):
+        """A forward pass of a site that has none yet: in evaluation mode within a training pass. It has no row,
+        but a place in the order."""
+        shared = self.shared
+        if not module.training and torch.is_grad_enabled() and shared.phase == self.phase:
+            self.evaluated = True
+            if self.width is not None:
+                self.order = next(shared.order)
 
     def _ran(self, module, args, output):
         """A forward pass outside of a compiler. What it returns, if not None, is the output."""
@@ -387,6 +399,8 @@ class _Enter:
                                "to; it is recorded outside of it")
             return
         shared, wanted = self.tap.shared, self.tap.wants(module)
+        if not wanted and self.tap.order is None:
+            self.tap.frozen(module)
         if wanted and "forward" in module.__dict__:  # a checkpointed one runs again without this hook
             self.tap.misfit, wanted = "its forward has been replaced", False
         if wanted and not shared.phase and self.tap.phase:
@@ -427,5 +441,5 @@ def warn_misfits(taps, told):
     for tap in taps:
         if tap.misfit is not None and tap.site.name not in told:
             told[tap.site.name] = tap.misfit
-            warn(f"{tap.site.name} is not recorded: {tap.misfit}")
+            warn(f"{tap.site.name!r} is not recorded: {tap.misfit}")
         tap.misfit = None

@@ -1,0 +1,84 @@
+"""What the host gives to step(), evaluate() and the declarations. A wrong argument raises an error with its
+name before anything reaches the recorder, which would end with it; recording continues."""
+from __future__ import annotations
+
+import math
+
+import torch
+
+from .._arguments import nearest
+
+_LARGEST = 2 ** 63  # beyond an integer of the file
+
+
+def _refused(kind, what, wanted, got):
+    raise kind(f"{what}: {wanted} is wanted, got {got}")
+
+
+def number(value, what, low=-math.inf, whole=False):
+    """None, or a number of at least `low`; whole: one that becomes an integer. The value of a tensor on a GPU
+    is not looked at: that would wait for it."""
+    if value is None or type(value) is float and low == -math.inf:
+        return
+    shape = getattr(value, "shape", ())
+    if math.prod(shape) != 1:
+        _refused(TypeError, what, "a number or a tensor with one element", f"shape {tuple(shape)}")
+    if torch.is_tensor(value):
+        if value.is_complex():
+            _refused(TypeError, what, "a real number", repr(value.dtype))
+        if not value.is_cpu or low == -math.inf:
+            return
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        found = float(value.detach() if torch.is_tensor(value) else value)
+    except (TypeError, ValueError, OverflowError):
+        _refused(TypeError, what, "a number or a tensor with one element", f"{value!r:.80}")
+    if found < low or whole and not found < _LARGEST:
+        _refused(ValueError, what, f"{'an integer' if whole else 'a number'} from {low}", f"{found:.12g}")
+
+
+def factor(scaler, scale):
+    """The two arguments of step() for the scale of the loss."""
+    if scaler is not None and not hasattr(scaler, "get_scale"):
+        _refused(TypeError, "step: scaler", "a GradScaler", type(scaler).__name__)
+    number(1.0 if scale is None else scale, "step: grad_scale")
+    if scale is None or not torch.is_tensor(scale) and not 0 < float(scale) < math.inf:
+        _refused(ValueError, "step: grad_scale", "the positive factor of the loss", f"{scale!r:.80}")
+
+
+def step_number(value, last):
+    """The argument step=; last: number of the last row, or -1."""
+    number(value, "step: step", whole=True)
+    if value is not None and int(value) <= last:
+        _refused(ValueError, "step: step", f"a number after {last}" if last >= 0 else "a number from 0", int(value))
+
+
+def unknown(what, name, declared, more=()):
+    """The text for a name that is none of those declared. more: further names that what() takes."""
+    near = nearest(name, [*declared, *more])
+    return (f"{what} was declared; declared: {', '.join(map(repr, declared)) or 'none'}"
+            + (f"; {near}" if near else ""))
+
+
+def metrics(values, declared):
+    """The arguments of evaluate()."""
+    for name, value in values.items():
+        if name not in declared:
+            raise TypeError(unknown(f"evaluate: no metric {name!r:.80}", name, declared, ("epoch",)))
+        number(value, f"evaluate: {name}")
+
+
+def declaration(what, name, declared, late):
+    """The name of a metric or scalar to declare. late: whether a step has been recorded."""
+    if not isinstance(name, str):
+        _refused(TypeError, what, "a name", f"{name!r:.80}")
+    if not 0 < len(name.encode("utf-8", "replace")) < 64 or "/" in name or name[0] == "." or not name.isprintable():
+        raise ValueError(f"{what}: a name has 1 to 63 bytes, no '/' and no control characters, and does not begin "
+                         f"with '.'; got {name!r:.80}")
+    if name in ("step", "epoch"):
+        raise ValueError(f"{what}: {name} is a column of every row already")
+    if name in declared:
+        raise ValueError(f"{what}: {name} is declared already")
+    if late:
+        raise ValueError(f"{what}: {name} is declared after the first step; declare it before")
