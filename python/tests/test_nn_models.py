@@ -93,11 +93,24 @@ class Models(unittest.TestCase):
         for cls, own in both:
             for given, named in (((), {"momentum": 0.5}), ((1e-5, 0.5), {})):
                 with self.assertRaisesRegex(ValueError, f"{cls.__name__}: alpha and momentum are both given"):
-                    cls(8, *given, alpha=0.5, **named, **own)
+                    cls(8, *given, alpha=0.25, **named, **own)
             copy.deepcopy(cls(8, alpha=0.75, **own))
             self.assertEqual(cls(8, alpha=0.75, **own).momentum, 0.25)
         with self.assertRaisesRegex(ValueError, "both given"):
-            sn.convert(nn.Sequential(nn.BatchNorm1d(8)), "pn", momentum=0.1, alpha=0.9)
+            sn.convert(nn.Sequential(nn.BatchNorm1d(8)), "pn", momentum=0.2, alpha=0.9)
+
+    def test_own_class(self):
+        """A class of the user, whose constructor takes other arguments."""
+
+        class Own(sn.PowerNorm):
+            def __init__(self, more, **options):
+                super().__init__(8, **options)
+                self.more = more
+
+        self.assertEqual((Own(1).momentum, Own(1, alpha=0.75).momentum, Own(1).more), (0.1, 0.25, 1))
+        self.assertAlmostEqual(Own(1, momentum=0.2, alpha=0.8).momentum, 0.2)
+        with self.assertRaisesRegex(ValueError, "Own: alpha and momentum are both given"):
+            Own(1, momentum=0.5, alpha=0.75)
 
     def test_recompute(self):
         model = nn.Sequential(

@@ -3,6 +3,7 @@ type checker knows them by name; the defaults are those of Norm and RunningNorm.
 
 import difflib
 import inspect
+import math
 import typing
 from typing import Any, Dict, Iterable, Iterator, Optional, Type
 
@@ -77,10 +78,17 @@ def check_options(cls: Type[Any], method: str, given: Iterable[str], caller: str
             )
 
 
-def check_weights(cls: Type[Any], count: int, given: Dict[str, Any]) -> None:
-    """ValueError where alpha and momentum are both given. count: of positional arguments."""
-    before = list(cls.__signature__.parameters).index("momentum")
-    if given.get("alpha") is not None and (count > before or "momentum" in given):
+def check_weights(cls: Type[Any], momentum: Optional[float], alpha: float) -> None:
+    """ValueError where alpha is given and momentum, which is not its default, says something else."""
+    known = (
+        base.__dict__["__signature__"].parameters
+        for base in cls.__mro__
+        if "__signature__" in base.__dict__
+    )
+    default = next(
+        parameters["momentum"].default for parameters in known if "momentum" in parameters
+    )
+    if momentum != default and (momentum is None or not math.isclose(momentum, 1 - alpha)):
         raise ValueError(
             f"{cls.__name__}: alpha and momentum are both given; one is wanted, alpha = 1 - momentum"
         )

@@ -16,8 +16,8 @@ from ._sync import group_of
 class RunningNorm(Norm):
     """A normalization with running values, which training moves and evaluation uses.
 
-    alpha weighs the OLD running value, momentum = 1 - alpha the new one; alpha=None takes momentum, and
-    both together are an error.
+    alpha weighs the OLD running value, momentum = 1 - alpha the new one; alpha=None takes momentum;
+    both are an error where they disagree.
     layer_scale=G divides each row, in G groups of features, by its root mean square first.
     sync=True: the rows of all processes of `process_group` are one batch. check=True raises where a
     batch has no valid row; otherwise such a step has no effect.
@@ -32,10 +32,6 @@ class RunningNorm(Norm):
         "sync": str,
     }
     num_batches_tracked: Tensor
-
-    def __new__(cls, *given: Any, **options: Any) -> "RunningNorm":
-        check_weights(cls, len(given), options)
-        return super().__new__(cls)
 
     def __init__(
         self,
@@ -53,6 +49,7 @@ class RunningNorm(Norm):
     ) -> None:
         super().__init__(num_features, eps, affine, **options)
         if alpha is not None:
+            check_weights(type(self), momentum, alpha)
             momentum = 1 - alpha
         if momentum is None or not 0 <= momentum <= 1:
             raise ValueError(
