@@ -126,8 +126,8 @@ static sr_status read_gap(const sr_runfile *run, const column *c, int64_t first,
     if (status == SR_OK) status = run_last_step(run, &last, why);
     if (status == SR_OK) status = read_eval(run, "step", first, count, value, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++)
-        value[i] =
-            gap_value(&g, c->gap, evaluation_at(&g.at, value[i]), value[i] >= 0.5 * (double)last);
+        value[i] = gap_value(&g, c->gap, evaluation_at(&g.at, value[i]),
+                             value[i] >= (double)second_half_from(last));
     evaluations_free(&g.at);
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include "analysis/bootstrap/bootstrap.h"
 #include "analysis/columns/column_summary.h"
+#include "analysis/frame/step_range.h"
 #include "analysis/runs/run_set.h"
 
 enum { COLUMNS = 2 + EVALUATION_METRICS };
@@ -90,7 +91,7 @@ sr_status running_gap_read(running_gap *g, const sr_runfile *run, const char *na
     for (int i = 0; i < g->at.count; i++)
         value[2][i] =
             better == SR_BETTER_MORE ? value[1][i] - value[0][i] : value[0][i] - value[1][i];
-    while (g->half < g->at.count && g->at.step[g->half] < 0.5 * (double)last) g->half++;
+    while (g->half < g->at.count && g->at.step[g->half] < (double)second_half_from(last)) g->half++;
     const int n = g->at.count - g->half;
     g->mean = column_mean(value[2] + g->half, n);
     if (n > 2) student_interval(value[2] + g->half, n, &g->low, &g->high);

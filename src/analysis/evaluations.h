@@ -31,7 +31,7 @@ void evaluations_batch_name(const char *name, char batch[BATCH_NAME]);
  *           are worse */
 typedef struct running_gap {
     evaluations at; /* that have both; value: NAME, NAME_batch, gap */
-    int half;       /* the first one in the second half of training: step >= last step / 2 */
+    int half;       /* the first one in the second half of training (second_half_from) */
     /* Of those: mean gap, and Student's 95 % interval, NaN for fewer than 3. Neighbouring
      * evaluations are of one run: an interval of this run. */
     double mean, low, high;

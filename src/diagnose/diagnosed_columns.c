@@ -118,7 +118,7 @@ int64_t subject_judged(const subject *s, const char *name) {
     int64_t i = 0;
     for (size_t k = 0; k < sizeof late / sizeof late[0]; k++) {
         if (strcmp(name, late[k]) != 0) continue;
-        while (i < s->count && s->step[i] < (s->window.end + 1) / 2) i++;
+        while (i < s->count && s->step[i] < second_half_from(s->window.end)) i++;
     }
     return i;
 }

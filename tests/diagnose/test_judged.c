@@ -145,7 +145,7 @@ static void close_planted(opened *o) {
    second half. */
 static void first_steps(void **state) {
     (void)state;
-    static const struct { int steps, half; } run[] = {{300, 150}, {301, 151}, {299, 150}};
+    static const struct { int steps, half; } run[] = {{300, 151}, {301, 151}, {299, 150}};
     for (int i = 0; i < 3; i++) {
         opened o;
         sr_failure why = {0};

@@ -61,8 +61,8 @@ static void test_report(void **state) {
     assert_false(exists("none"));
 }
 
-/* Drawings of the report before are taken over where gnuplot would make the same; never one of a run
-   that changed, nor one that somebody changed. */
+/* Drawings of the report before are taken over where gnuplot would make the same; never one of a
+   run that changed, nor one that somebody changed. */
 static void test_report_again(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -160,6 +160,11 @@ static void test_report_verdict(void **state) {
     check_run("rank() { sed -n 's/^<li><b class=\"\\([a-z]*\\)\".*/\\1/p' verdict/index.html; }; "
               "rank | sed 's/severe/3/;s/notable/2/;s/minor/1/' >ranks; sort -rn ranks | "
               "cmp - ranks && test -s ranks");
+    /* the findings of each run, by rank */
+    check_run("for run in cv nlp six; do statrec diagnose --format tsv $run.h5 | awk -F '\\t' "
+              "'$3 == \"found\" {print $4, $2}' | sort -n | cut -d ' ' -f 2; done >ranked; "
+              "sed -n 's/.*<h5><b class=[^>]*>[a-z]*<.b> \\([a-z-]*\\).*/\\1/p' "
+              "verdict/index.html | cmp - ranked && test -s ranked");
     check_run("sed -n 's/.*Finding: \\([a-z-]*\\)\\..*/\\1/p' verdict/index.html | sort -u >shown; "
               "test -s shown && while read -r q; do grep -q \"^<li>.*>$q</a>\" verdict/index.html "
               "|| exit 1; done <shown");

@@ -123,6 +123,10 @@ static bool set_steps(step_window *w, const char *word) {
     return true;
 }
 
+int64_t second_half_from(int64_t last) {
+    return last / 2 + 1;
+}
+
 /* A burn-in that the user gave leaves a step. */
 static sr_status check_burn_in(const step_window *w, const char *path, const char *phase_word,
                                sr_failure *why) {
@@ -150,9 +154,9 @@ sr_status window_make(step_window *w, const sr_runfile *run, const char *path, c
         return sr_fail(why, SR_USAGE, "--burn-in: '%s' is not auto or a number of steps", startup);
     w->last = w->end = last;
     if (strcmp(phase_word, "first-half") == 0)
-        w->last = last / 2, snprintf(w->what, sizeof w->what, "first half");
+        w->last = second_half_from(last) - 1, snprintf(w->what, sizeof w->what, "first half");
     else if (strcmp(phase_word, "second-half") == 0)
-        w->first = last / 2 + 1, snprintf(w->what, sizeof w->what, "second half");
+        w->first = second_half_from(last), snprintf(w->what, sizeof w->what, "second half");
     else if (strcmp(phase_word, "all") != 0 && !set_steps(w, phase_word))
         status = set_phase(w, run, path, phase_word, why);
     if (status == SR_OK && w->first > last)

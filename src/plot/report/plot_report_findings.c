@@ -1,5 +1,6 @@
 /* plot_report_findings.c -- what statrec diagnose says of each run: its verdict, its findings with
  * their numbers and advice, and a row for every other question. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "plot/plot_tsv.h"
@@ -10,10 +11,6 @@
 static const char *cell(const plot_tsv *t, const char *column) {
     const int at = plot_tsv_find(t, column);
     return at < 0 ? "" : t->cell[at];
-}
-
-static bool is_found(const plot_tsv *t) {
-    return strcmp(cell(t, "verdict"), "found") == 0;
 }
 
 static void write_line(FILE *page, const char *name, const char *text) {
@@ -63,20 +60,30 @@ static void write_answer(FILE *page, const plot_tsv *t) {
     fputs("</tr>\n", page);
 }
 
-/* The findings, or the other questions. */
-static sr_status write_rows(report *r, const char *path, int run, bool found, sr_failure *why) {
+/* The finding of this rank; 0: the other questions. */
+static sr_status write_rows(report *r, const char *path, int run, int rank, sr_failure *why) {
     plot_tsv t;
     bool more;
     sr_status status = plot_tsv_open(&t, path, why);
     if (status != SR_OK) return status;
     while ((status = plot_tsv_next(&t, &more, why)) == SR_OK && more) {
-        if (is_found(&t) != found) continue;
-        if (found)
+        if (atoi(cell(&t, "rank")) != rank) continue;
+        if (rank)
             write_finding(r, &t, run);
         else
             write_answer(r->page, &t);
     }
     plot_tsv_close(&t);
+    return status;
+}
+
+/* By rank: the table has the order of the questions. */
+static sr_status write_findings(report *r, const char *path, int run, sr_failure *why) {
+    int found = 0;
+    sr_status status = SR_OK;
+    for (int i = 0; i < r->findings; i++) found += r->finding[i].run == run;
+    for (int rank = 1; rank <= found && status == SR_OK; rank++)
+        status = write_rows(r, path, run, rank, why);
     return status;
 }
 
@@ -94,13 +101,13 @@ static sr_status write_run(report *r, int run, sr_failure *why) {
     fputs("</p>\n", r->page);
     snprintf(name, sizeof name, "diagnosis.%d.tsv", run + 1);
     snprintf(path, sizeof path, "%s/%s", r->folder, name);
-    sr_status status = write_rows(r, path, run, true, why);
+    sr_status status = write_findings(r, path, run, why);
     if (status != SR_OK) return status;
     fputs("<details><summary>Other questions</summary>\n<table><thead><tr><th>question</th>"
           "<th>answer</th><th>statistic</th><th>worst [95 %]</th><th>limit</th><th>site</th>"
           "<th>text</th></tr></thead>\n<tbody>\n",
           r->page);
-    status = write_rows(r, path, run, false, why);
+    status = write_rows(r, path, run, 0, why);
     fputs("</tbody></table>\n", r->page);
     plot_html_link(r->page, name);
     plot_html_definitions(r->page, path);
