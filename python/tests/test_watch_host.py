@@ -200,6 +200,7 @@ class Failures(WatchCase):
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
                 with fake_watch(model, recorder=lambda p, **o: FakeRecorder(p, 2, **o)) as run:
+                    run.metric("accuracy")
                     train(model, data, run)
                     run.mask(torch.ones(3))
                     run.evaluate(accuracy=1)
