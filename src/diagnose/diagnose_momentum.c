@@ -52,6 +52,7 @@ typedef struct motion {
     double passes, expected; /* merged passes of a step, else 1; 1 - alpha */
     estimate v, k, tid;      /* tid: of what OTHER_RANK and DIVISOR are about */
     double padding;          /* part of the rows, of PADDED */
+    double rows;             /* of a batch, of DIVISOR */
 } motion;
 
 /* What a site has at each step of the run. */
@@ -297,7 +298,7 @@ static sr_status judge_rest(const subject *s, bool far, motion *m, sr_failure *w
         m->is = DIVISOR;
         if (tid.low > BIAS) m->severity = MINOR;
         m->tid = tid;
-        m->passes = rows; /* of a batch */
+        m->rows = rows;
     }
     return SR_OK;
 }
@@ -426,7 +427,7 @@ static void tell(const subject *s, const motion *m, answer *a) {
         answer_says(a,
                     "At %s tid_var %.4g is the divisor's bias, 1 - sqrt((n-1)/n) of n = %.4g "
                     "rows, and no drift: the running variance is divided by n - 1.",
-                    site, m->tid.value, m->passes);
+                    site, m->tid.value, m->rows);
     else
         tell_rate(site, m, a);
 }

@@ -161,27 +161,33 @@ static sr_status read_families(sr_runfile *f, char *scratch, sr_failure *why) {
     return status;
 }
 
+/* A column of texts to `offset` in each site. *damaged: it could not be read, which is noted. */
+static sr_status read_site_text(sr_runfile *f, const char *column, size_t offset, size_t size,
+                                char *scratch, bool *damaged, sr_failure *why) {
+    sr_failure own = {0};
+    reader_fixed(f, column, H5_TEXT, size, 1, scratch, &own);
+    for (int64_t i = 0; i < f->info.sites && own.status == SR_OK; i++)
+        memcpy((char *)&f->site[i] + offset, scratch + (size_t)i * size, size - 1);
+    *damaged = *damaged || own.status != SR_OK;
+    return damage_list_add(f, &own, why);
+}
+
 static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) {
     int64_t count = f->info.sites;
+    bool damaged = false;
     sr_status status = reader_fixed(f, "/sites/name", H5_TEXT, SR_NAME_SIZE, 1, scratch, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++)
         memcpy(f->site[i].name, scratch + i * SR_NAME_SIZE, SR_NAME_SIZE - 1);
 #define READ(field, size, definition)                                                              \
-    if (status == SR_OK && strcmp(#field, "name") != 0) {                                          \
-        sr_failure own = {0};                                                                      \
-        reader_fixed(f, "/sites/" #field, H5_TEXT, size, 1, scratch, &own);                        \
-        for (int64_t i = 0; i < count && own.status == SR_OK; i++)                                 \
-            memcpy(f->site[i].field, scratch + i * (size), (size)-1);                              \
-        damaged = damaged || own.status != SR_OK;                                                  \
-        status = damage_list_add(f, &own, why);                                                    \
-    }
-    bool damaged = false;
+    if (status == SR_OK && strcmp(#field, "name") != 0)                                            \
+        status = read_site_text(f, "/sites/" #field, offsetof(sr_run_site, field), size, scratch,  \
+                                &damaged, why);
     SR_SITE_TEXTS(READ)
     if (!has_methods(f)) {
         for (int64_t i = 0; i < count; i++) method_guess(&f->site[i]);
         return status;
     }
-    damaged = false;
+    damaged = false; /* of the method alone */
     SR_METHOD_TEXTS(READ)
 #undef READ
     sr_failure families = {0};
