@@ -93,7 +93,7 @@ void write_few_run(const few_run *run) {
             put_row_site(r, run, step);
         }
         if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
-        if (step % 5 == 0) put_eval(r, run, step);
+        if (step % 4 == 0) put_eval(r, run, step);
     }
     run_finish(r);
 }

@@ -212,8 +212,8 @@ static void test_tidloss(void **state) {
         snprintf(command, sizeof command,
                  "stat-curve %s --evals --metric valid_loss,valid_loss_batch", run[r]);
         t = table_of(command);
-        assert_int_equal(table_rows(t.out), 4);
-        for (int row = 0; row < 4; row++)
+        assert_int_equal(table_rows(t.out), 5);
+        for (int row = 0; row < 5; row++)
             check_mark(d, 2, MARK_POINT, r + 1, table_real(t.out, row, "percent"),
                        table_real(t.out, row, "valid_loss") -
                            table_real(t.out, row, "valid_loss_batch"));
