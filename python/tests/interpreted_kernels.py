@@ -189,7 +189,7 @@ class Nodes(CardCase):
                     model.zero_grad()
                     model(x).square().sum().backward()
                     if hook == "node" and step == 1:
-                        with self.assertWarnsRegex(RuntimeWarning, "1 is not recorded.*overwritten"):
+                        with self.assertWarnsRegex(RuntimeWarning, "'1' is not recorded.*overwritten"):
                             run.step()
                     else:
                         run.step()

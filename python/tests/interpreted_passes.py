@@ -106,7 +106,7 @@ class Together(CardCase):
                 (y * weight).sum().backward()
                 inside.append(kept[-1].detach().clone())
                 if step == 1:
-                    with self.assertWarnsRegex(RuntimeWarning, "2 is not recorded.*overwritten"):
+                    with self.assertWarnsRegex(RuntimeWarning, "'2' is not recorded.*overwritten"):
                         run.step()
                 else:
                     overwrite()

@@ -52,7 +52,7 @@ class Refused(WatchCase):
                 self.refused(TypeError, rf"step: {name}: a number or a tensor with one element is wanted, got {got}",
                              self.run.step, **{name: value})
         self.refused(TypeError, "step: loss: a real number", self.run.step, loss=torch.tensor(1j))
-        for name, value in (("lr", -1), ("tokens", -5), ("update", -1), ("tokens", math.nan), ("lr", torch.tensor(-1.)),
+        for name, value in (("lr", -1), ("tokens", -5), ("update", -1), ("tokens", math.nan),
                             ("tokens", 2 ** 63), ("step", 10), ("step", 10 ** 20)):
             if name == "step":
                 self.step()

@@ -16,8 +16,8 @@ def _refused(kind, what, wanted, got):
 
 
 def number(value, what, low=-math.inf, whole=False):
-    """None, or a number of at least `low`; whole: one that becomes an integer. The value of a tensor on a GPU
-    is not looked at: that would wait for it."""
+    """None, or a number of at least `low`; whole: one that becomes an integer. The value of a tensor is not
+    looked at: one on a GPU would have to be waited for."""
     if value is None or type(value) is float and low == -math.inf:
         return
     shape = getattr(value, "shape", ())
@@ -26,12 +26,11 @@ def number(value, what, low=-math.inf, whole=False):
     if torch.is_tensor(value):
         if value.is_complex():
             _refused(TypeError, what, "a real number", repr(value.dtype))
-        if not value.is_cpu or low == -math.inf:
-            return
+        return
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError
-        found = float(value.detach() if torch.is_tensor(value) else value)
+        found = float(value)
     except (TypeError, ValueError, OverflowError):
         _refused(TypeError, what, "a number or a tensor with one element", f"{value!r:.80}")
     if found < low or whole and not found < _LARGEST:
