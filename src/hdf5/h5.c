@@ -101,7 +101,7 @@ sr_status h5_open(const char *path, h5_state state, trailer *end, h5_id *file, s
 /* Between h5_quiet and h5_end. */
 static int descriptor(hid_t file) {
     void *at = NULL;
-    return file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? *(int *)at : -1;
+    return file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 && at ? *(int *)at : -1;
 }
 
 static int64_t file_bytes(hid_t file) {
@@ -144,7 +144,8 @@ static sr_status run_journal(h5_id file, bool begin, bool sync, sr_failure *why)
     char path[REASON_SIZE] = "";
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
-    if (o && !o->failed && !(begin ? journal_begin(o->log, sync) : journal_commit(o->log, 0)))
+    if (o && o->log && !o->failed &&
+        !(begin ? journal_begin(o->log, sync) : journal_commit(o->log, 0)))
         o->failed = errno;
     H5Fget_name(file, path, sizeof path);
     return check_outcome(h5_end(q, true, why, SR_LIBRARY, file, NULL, "write"), o, path, why);
@@ -161,14 +162,14 @@ sr_status h5_commit(h5_id file, sr_failure *why) {
 void h5_hold(h5_id file, bool hold) {
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
-    if (o) o->log->hold = hold;
+    if (o && o->log) o->log->hold = hold;
     h5_unquiet(q);
 }
 
 void h5_finalize(h5_id file, bool sync) {
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
-    if (o) o->log->finalize = true, o->log->sync = sync;
+    if (o && o->log) o->log->finalize = true, o->log->sync = sync;
     h5_unquiet(q);
 }
 

@@ -30,9 +30,9 @@ static bool is_ours(const driver_file *f) {
     return f->owner == getpid() && !f->outcome->failed;
 }
 
-/* Keeps the failure, in errno, and returns success. */
+/* Keeps the failure and returns success. A failed allocation may not set errno. */
 static herr_t lose(driver_file *f) {
-    f->outcome->failed = errno;
+    f->outcome->failed = errno ? errno : ENOMEM;
     return 0;
 }
 
