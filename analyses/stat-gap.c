@@ -67,16 +67,21 @@ static const option rows[] = {
 
 /* -- configurations -------------------------------------------------------------------------- */
 
-/* Lines of a that b has not, whose order is the same where both were written by statrec. */
+static size_t length_of_line(const char *line) {
+    const size_t length = strcspn(line, "\n");
+    return length + (line[length] == '\n');
+}
+
+/* Lines of a that b has not. Most are alike and in one order, where statrec wrote both. */
 static int64_t count_other_lines(const char *a, const char *b) {
     int64_t other = 0;
-    for (const char *line = a; line && *line; line += strspn(line, "\n")) {
-        const size_t length = strcspn(line, "\n");
+    for (const char *there = b; options_skip_equal(&a, &there), *a; a += length_of_line(a)) {
+        const size_t length = strcspn(a, "\n");
         const char *at = b;
-        while (at && *at && (strncmp(at, line, length) != 0 || (at[length] && at[length] != '\n')))
-            at = (at = strchr(at, '\n')) ? at + 1 : NULL;
-        other += !at || !*at;
-        line += length;
+        while (*at && (strncmp(at, a, length) != 0 || (at[length] && at[length] != '\n')))
+            at += length_of_line(at);
+        other += !*at && length;
+        there += length_of_line(there);
     }
     return other;
 }

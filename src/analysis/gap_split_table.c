@@ -73,8 +73,7 @@ static bool same_norm(const run_identity *a, const run_identity *b) {
 static bool same_otherwise(const run_identity *a, const run_identity *b) {
     return strcmp(a->info->model, b->info->model) == 0 &&
            strcmp(a->info->data, b->info->data) == 0 && strcmp(a->task, b->task) == 0 &&
-           strcmp(a->placement, b->placement) == 0 && run_distance(a, b) == 0 &&
-           run_distance(b, a) == 0;
+           strcmp(a->placement, b->placement) == 0 && run_distance(a, b) == 0;
 }
 
 /* may [runs], scratch */
@@ -83,11 +82,13 @@ static void find_references(gap_splits *g, stat_table *t, const run_identity *ru
     const run_set *set = t->set;
     for (int i = 0; i < set->count; i++) {
         const bool own = by_settings ? same_norm(&run[i], &run[0]) : g->groups.of[i] == 0;
+        g->reference[i] = NO_REFERENCE;
+        if (own) continue;
         for (int k = 0; k < set->count; k++)
             may[k] = by_settings ? same_norm(&run[k], &run[0]) && same_otherwise(&run[k], &run[i])
                                  : g->groups.of[k] == 0;
-        g->reference[i] = own ? NO_REFERENCE : of_its_seed(set, i, may);
-        if (!own && g->reference[i] == NO_REFERENCE)
+        g->reference[i] = of_its_seed(set, i, may);
+        if (g->reference[i] == NO_REFERENCE)
             tsv_note(&t->table, "alone", "%s: no run of %s has its task and settings", set->path[i],
                      run[0].norm);
     }

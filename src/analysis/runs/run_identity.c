@@ -174,16 +174,33 @@ static int count_params(const run_identity *a, const run_identity *b) {
     return count;
 }
 
-int run_distance(const run_identity *a, const run_identity *b) {
-    const char *at = a->info->config;
+static const char *end_of_line(const option_line *l) {
+    const char *end = l->value + l->value_length;
+    return *end ? end + 1 : end;
+}
+
+/* Settings that a has and b has otherwise, or not at all: `missing` counts only the latter. Runs of
+ * one program have most lines alike and in one order: these are passed over, since analyses of many
+ * runs compare each pair. */
+static int count_other_settings(const run_identity *a, const run_identity *b, bool missing) {
+    const char *at = a->info->config, *there = b->info->config;
     option_line l, other;
-    int count = count_params(a, b) + count_params(b, a);
-    if (!at || !at[0]) return 0;
-    while (options_next_line(&at, &l)) count += !is_ignored(&l) && differs(&l, &b, 1);
-    for (at = b->info->config; options_next_line(&at, &l);)
-        count += !is_ignored(&l) && !options_left_out(a->info->config) &&
-                 !options_find_line(a->info->config, l.key, l.key_length, &other);
+    int count = 0;
+    while (options_skip_equal(&at, &there), options_next_line(&at, &l)) {
+        const bool found = options_find_line(b->info->config, l.key, l.key_length, &other);
+        if (found) there = end_of_line(&other);
+        if (is_ignored(&l)) continue;
+        count += missing ? !found && !options_left_out(b->info->config) : differs(&l, &b, 1);
+    }
     return count;
+}
+
+int run_distance(const run_identity *a, const run_identity *b) {
+    const int count = count_params(a, b) + count_params(b, a);
+    const char *x = a->info->config, *y = b->info->config;
+    if (!x || !x[0]) return 0;
+    if (!y || !y[0]) return count;
+    return count + count_other_settings(a, b, false) + count_other_settings(b, a, true);
 }
 
 void run_settings(const run_identity *r, const run_identity *const *runs, int count, char *text,

@@ -167,6 +167,8 @@ typedef struct option_line {
    the end. */
 bool options_next_line(const char **at, option_line *l);
 bool options_find_line(const char *text, const char *key, int key_length, option_line *l);
+/* Advances both, which are at starts of lines, past the lines that are equal there. */
+void options_skip_equal(const char **a, const char **b);
 /* True when the text omits options without effect: a missing one is then no difference. Older
  * texts have all options. */
 bool options_left_out(const char *text);

@@ -24,6 +24,18 @@ bool options_find_line(const char *text, const char *key, int key_length, option
     return false;
 }
 
+void options_skip_equal(const char **a, const char **b) {
+    size_t equal = 0;
+    for (size_t i = 0; (*a)[i] == (*b)[i]; i++) {
+        if ((*a)[i] == '\n') equal = i + 1;
+        if ((*a)[i]) continue;
+        equal = i;
+        break;
+    }
+    *a += equal;
+    *b += equal;
+}
+
 bool options_left_out(const char *text) {
     return strstr(text, OPTIONS_LEFT_OUT) != NULL;
 }
