@@ -37,26 +37,30 @@ static bool replicates(const run_identity *a, const run_identity *b) {
     return run_distance(a, b) == 0;
 }
 
+/* The first group whose runs before r are all its replicates. fits: [r + 1], scratch */
+static int group_of(const run_groups *g, const run_identity *run, int r, bool *fits) {
+    for (int k = 0; k <= g->count; k++) fits[k] = true;
+    for (int i = 0; i < r; i++)
+        if (fits[g->of[i]]) fits[g->of[i]] = replicates(&run[i], &run[r]);
+    int group = 0;
+    while (!fits[group]) group++;
+    return group;
+}
+
 sr_status run_groups_make(run_groups *g, const run_set *set, bool alone, sr_failure *why) {
-    *g = (run_groups){.of = malloc((size_t)(set->count + 1) * sizeof *g->of)};
-    run_identity *run = malloc((size_t)(set->count + 1) * sizeof *run);
-    if (!g->of || !run) {
-        free(run);
-        return sr_fail(why, SR_MEMORY, "out of memory");
-    }
-    for (int r = 0; r < set->count; r++) {
+    const size_t count = (size_t)set->count + 1;
+    *g = (run_groups){.of = malloc(count * sizeof *g->of)};
+    run_identity *run = malloc(count * sizeof *run);
+    bool *fits = malloc(count * sizeof *fits);
+    const bool ok = g->of && run && fits;
+    for (int r = 0; ok && r < set->count; r++) {
         run_identify(&run[r], set->run[r], set->path[r]);
-        /* joins the first group whose runs are all its replicates */
-        for (g->of[r] = alone ? r : 0; g->of[r] < g->count; g->of[r]++) {
-            bool fits = true;
-            for (int i = 0; i < r && fits; i++)
-                fits = g->of[i] != g->of[r] || replicates(&run[i], &run[r]);
-            if (fits) break;
-        }
+        g->of[r] = alone ? r : group_of(g, run, r, fits);
         if (g->of[r] == g->count) g->count++;
     }
     free(run);
-    return SR_OK;
+    free(fits);
+    return ok ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
 
 int run_groups_size(const run_groups *g, const run_set *set, int group) {
