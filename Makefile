@@ -475,6 +475,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call libs_of,train)
 	$(LINK)
 
 $(BUILD)/bench/bench_step: $(call objs,bench/region_schedule.c bench/schedule_table.c)
+$(BUILD)/bench/bench_figures $(BUILD)/bench/bench_long_run: $(call objs,bench/noise_run.c)
 
 bench: $(BENCHES) ## build and run the programs behind the performance figures
 	$(Q)sh bench/run.sh $(BUILD)

@@ -16,6 +16,7 @@
  * during training, so an outlier is a value that is unusual for its time.
  */
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,28 +43,20 @@ static const option rows[] = {
     FLAG_OPTION("Output", "list", AT(list), "no", "print a row for each outlier"),
 };
 
-/* -- one run, site and statistic ------------------------------------------------------------- */
+/* -- series of one run ----------------------------------------------------------------------- */
 
-typedef struct column {
-    int64_t first, count; /* rows in the window */
-    int64_t last;         /* step of the run */
-    column_block block;   /* values, and as many numbers of scratch */
-    double *value, *scratch;
-    int64_t *step; /* [count] */
-} column;
-
-static sr_status column_read(column *c, const series *s, const step_window *w, sr_failure *why) {
-    *c = (column){.first = 0};
-    sr_status status = window_rows(w, s, &c->first, &c->count, why);
-    if (status == SR_OK) status = run_last_step(s->run, &c->last, why);
-    if (status == SR_OK) status = columns_create(&c->block, 2, c->count, why);
-    if (status != SR_OK) return status;
-    c->value = c->block.value[0], c->scratch = c->block.value[1];
-    c->step = malloc((size_t)(c->count + 1) * sizeof *c->step);
-    if (!c->step)
-        return sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)c->count);
-    return series_read(s, c->first, c->count, c->value, c->step, why);
-}
+/* What the rows of a run are about, read and measured some series at a time. */
+typedef struct batch {
+    const site_choice **at; /* [count] */
+    series *of;             /* [count], in the order of the rows */
+    int count, most;        /* most: series in memory at once */
+    int64_t first, rows;    /* in the window */
+    int64_t last;           /* step of the run */
+    int64_t *step;          /* [rows] */
+    column_block values;    /* [most] */
+    column_block scratch;   /* [threads] */
+    struct segment *part;   /* [most, parts] */
+} batch;
 
 /* -- one part of it -------------------------------------------------------------------------- */
 
@@ -86,25 +79,36 @@ static bool is_outlier(const segment *p, double value, double k) {
     return isfinite(value) && fabs(value - p->of.median) > k * p->mad;
 }
 
-/* last: step */
-static void part_measure(segment *p, const column *c, int64_t last, double k) {
-    for (p->end = p->first; p->end < c->count && c->step[p->end] <= last;) p->end++;
+/* value [b->rows]; scratch: as many numbers. last: step */
+static void part_measure(segment *p, const batch *b, const double *value, double *scratch,
+                         int64_t last, double k) {
+    for (p->end = p->first; p->end < b->rows && b->step[p->end] <= last;) p->end++;
     const int64_t count = p->end - p->first;
-    const double *value = c->value + p->first;
     summary from;
-    for (int64_t i = 0; i < count; i++) c->scratch[i] = value[i];
-    summary_make(c->scratch, count, &p->of);
-    for (int64_t i = 0; i < count; i++) c->scratch[i] = fabs(value[i] - p->of.median);
-    summary_range(c->scratch, count, &from);
+    for (int64_t i = 0; i < count; i++) scratch[i] = value[p->first + i];
+    summary_make(scratch, count, &p->of);
+    for (int64_t i = 0; i < count; i++) scratch[i] = fabs(value[p->first + i] - p->of.median);
+    summary_range(scratch, count, &from);
     p->mad = from.median;
     double most = -1;
     p->farthest_step = -1;
     for (int64_t i = p->first; i < p->end; i++) {
-        const double here = c->value[i], distance = fabs(here - p->of.median);
+        const double here = value[i], distance = fabs(here - p->of.median);
         if (!isfinite(here)) continue;
-        if (distance > most) p->farthest = here, p->farthest_step = c->step[i];
+        if (distance > most) p->farthest = here, p->farthest_step = b->step[i];
         most = distance > most ? distance : most;
         p->outliers += is_outlier(p, here, k);
+    }
+}
+
+/* The parts of column i. */
+static void column_measure(const batch *b, const settings *s, const step_window *w, int i) {
+    segment *part = b->part + i * s->parts;
+    double *scratch = b->scratch.value[omp_get_thread_num()];
+    for (int64_t k = 0; k < s->parts; k++) {
+        part[k] = (segment){.number = k + 1, .first = k ? part[k - 1].end : 0};
+        part_measure(&part[k], b, b->values.value[i], scratch, window_part(w, s->parts, k).last,
+                     s->k);
     }
 }
 
@@ -175,38 +179,89 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "deviation", "(value - median) / mad of its part; infinite where mad is 0");
 }
 
-static sr_status print_column(const row_key *key, const statistic *stat, sr_failure *why) {
-    const site_choice *at = key->at;
+/* Column i of those in memory. */
+static void print_column(const row_key *key, const batch *b, int i) {
     const settings *s = key->t->settings;
-    const series of = {key->t->set->run[at->run], at->site, stat, FROM_SCALARS};
-    const step_window *window = &key->t->window[at->run];
+    const double *value = b->values.value[i];
     tsv *t = &key->t->table;
-    column c;
-    const sr_status status = column_read(&c, &of, window, why);
-    segment p = {0};
-    for (int64_t k = 1; k <= s->parts && status == SR_OK; k++) {
-        p = (segment){.number = k, .first = p.end};
-        part_measure(&p, &c, window_part(window, s->parts, k - 1).last, s->k);
-        if (!s->list) part_row(key, &p, s->parts);
-        for (int64_t i = p.first; i < p.end && s->list; i++) {
-            if (!is_outlier(&p, c.value[i], s->k)) continue;
-            begin_row(key, &p);
-            tsv_int(t, c.step[i]);
-            tsv_real(t, 100.0 * (double)c.step[i] / (double)c.last);
-            tsv_real(t, c.value[i]);
-            tsv_real(t, deviation(&p, c.value[i]));
+    for (const segment *p = b->part + i * s->parts, *end = p + s->parts; p < end; p++) {
+        if (!s->list) part_row(key, p, s->parts);
+        for (int64_t k = p->first; k < p->end && s->list; k++) {
+            if (!is_outlier(p, value[k], s->k)) continue;
+            begin_row(key, p);
+            tsv_int(t, b->step[k]);
+            tsv_real(t, 100.0 * (double)b->step[k] / (double)b->last);
+            tsv_real(t, value[k]);
+            tsv_real(t, deviation(p, value[k]));
         }
     }
-    columns_free(&c.block);
-    free(c.step);
+}
+
+static void batch_free(batch *b) {
+    columns_free(&b->values);
+    columns_free(&b->scratch);
+    free(b->at), free(b->of), free(b->step), free(b->part);
+}
+
+/* The series of sites begin .. end - 1 of the choice, which are of one run. */
+static sr_status batch_choose(batch *b, const stat_table *t, int64_t begin, int64_t end,
+                              sr_failure *why) {
+    const choice *c = &t->chosen;
+    const size_t most = (size_t)((end - begin) * c->statistics + 1);
+    *b = (batch){.at = malloc(most * sizeof *b->at), .of = malloc(most * sizeof *b->of)};
+    if (!b->at || !b->of) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (const site_choice *at = c->site + begin; at < c->site + end; at++)
+        for (int i = 0; i < c->statistics; i++) {
+            if (!at->has[i]) continue;
+            b->at[b->count] = at;
+            b->of[b->count++] =
+                (series){t->set->run[at->run], at->site, c->wanted[i], FROM_SCALARS};
+        }
+    return SR_OK;
+}
+
+/* The rows of the window, their steps, and memory for as many columns as may be kept. */
+static sr_status batch_size(batch *b, const settings *s, const step_window *w, sr_failure *why) {
+    const int64_t of_parts = s->parts * (int64_t)(sizeof *b->part / sizeof(double));
+    sr_status status = window_rows(w, b->of, &b->first, &b->rows, why);
+    if (status == SR_OK) status = run_last_step(b->of->run, &b->last, why);
+    if (status != SR_OK) return status;
+    b->most = columns_together(b->rows + of_parts, b->count);
+    b->step = malloc((size_t)(b->rows + 1) * sizeof *b->step);
+    b->part = malloc((size_t)(b->most * s->parts) * sizeof *b->part);
+    if (!b->step || !b->part)
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)b->rows);
+    status = columns_create(&b->values, b->most, b->rows, why);
+    if (status == SR_OK) status = columns_create(&b->scratch, omp_get_max_threads(), b->rows, why);
+    if (status == SR_OK) status = series_read_steps(b->of, b->first, b->rows, b->step, why);
     return status;
 }
 
-static sr_status print_site(stat_table *t, const site_choice *at, sr_failure *why) {
+static sr_status print_run(stat_table *t, int64_t begin, int64_t end, sr_failure *why) {
+    const settings *s = t->settings;
+    const step_window *w = &t->window[t->chosen.site[begin].run];
+    batch b;
+    sr_status status = batch_choose(&b, t, begin, end, why);
+    if (status == SR_OK && b.count) status = batch_size(&b, s, w, why);
+    for (int at = 0; at < b.count && status == SR_OK; at += b.most) {
+        const int n = b.count - at < b.most ? b.count - at : b.most;
+        status = series_read_all(b.of + at, n, b.first, b.rows, b.values.value, NULL, why);
+        if (status != SR_OK) break;
+#pragma omp parallel for schedule(dynamic)
+        for (int i = 0; i < n; i++) column_measure(&b, s, w, i);
+        for (int i = 0; i < n; i++)
+            print_column(&(row_key){t, b.at[at + i], b.of[at + i].stat->name}, &b, i);
+    }
+    batch_free(&b);
+    return status;
+}
+
+static sr_status print_rows(stat_table *t, sr_failure *why) {
+    const choice *c = &t->chosen;
     sr_status status = SR_OK;
-    for (int i = 0; i < t->chosen.statistics && status == SR_OK; i++) {
-        const row_key key = {t, at, t->chosen.wanted[i]->name};
-        if (at->has[i]) status = print_column(&key, t->chosen.wanted[i], why);
+    for (int64_t begin = 0, end; begin < c->sites && status == SR_OK; begin = end) {
+        for (end = begin; end < c->sites && c->site[end].run == c->site[begin].run;) end++;
+        status = print_run(t, begin, end, why);
     }
     return status;
 }
@@ -240,7 +295,7 @@ int main(int argc, char **argv) {
         .custom = true,
         .head = choose,
         .columns = declare_columns,
-        .site = print_site,
+        .rows = print_rows,
     };
     return stat_program_main(&p, argc, argv);
 }

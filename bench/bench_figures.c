@@ -10,7 +10,6 @@
  */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,75 +18,13 @@
 #include <unistd.h>
 
 #include "base/program/progress.h"
-#include "base/rng.h"
-#include "statrec/record.h"
+#include "noise_run.h"
 
-enum { METRICS = 5, MOST_RUNS = 3, WIDTH = 512, EVALS = 50, MOST_ROUNDS = 100, MOST_FIGURES = 100 };
+enum { MOST_RUNS = 3, MOST_ROUNDS = 100, MOST_FIGURES = 100 };
 
 static void give_up(const char *what) {
     fprintf(stderr, "bench_figures: %s\n", what);
     exit(1);
-}
-
-/* -- the run file ---------------------------------------------------------------------------- */
-
-static void put_step(sr_recorder *r, int64_t step, int sites, rng *random) {
-    for (int site = 0; site < sites; site++) {
-        sr_put_rows(r, site, 1024);
-        for (int i = 0; i < SR_SCALAR_COUNT; i++)
-            if (i != SR_SCALAR_rows)
-                sr_put_scalar(r, site, (sr_scalar)i, exp(rng_normal(random) - site % 13));
-    }
-    const sr_step row = {.size = sizeof(sr_step),
-                         step,
-                         1024,
-                         1e-3 * (double)step,
-                         2 + 0.1 * rng_normal(random),
-                         1 / sqrt((double)step),
-                         exp(rng_normal(random))};
-    sr_end_step(r, &row);
-}
-
-static void make_run(const char *path, int64_t steps, int sites) {
-    sr_options o = SR_OPTIONS_DEFAULT;
-    o.overhead = 0;
-    sr_failure why = {0};
-    rng random = rng_create(1);
-    static const char *const metric[] = {"valid_loss", "valid_nll", "valid_ppl", "valid_loss_batch",
-                                         "valid_accuracy"};
-    const double eval[METRICS] = {2, 2, exp(2), 1.9, 50};
-    o.program = "bench_figures", o.model = "bench", o.data = "noise";
-    o.vectors = false, o.vectors_every = 0, o.planned_steps = steps;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) give_up(why.text);
-    for (int i = 0; i < sites; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "site%d", i);
-        const sr_site s = {.size = sizeof(sr_site),
-                           name,
-                           "bn",
-                           "encoder",
-                           SR_FAMILY_SIGMA,
-                           WIDTH,
-                           i,
-                           0,
-                           1e-5,
-                           0.9};
-        sr_add_site(r, &s);
-    }
-    for (int i = 0; i < METRICS; i++)
-        sr_add_metric(r, metric[i], "1", "noise",
-                      i < METRICS - 1 ? SR_BETTER_LESS : SR_BETTER_MORE);
-    for (int64_t step = 1; step <= steps; step++) {
-        sr_begin_step(r, step);
-        put_step(r, step, sites, &random);
-        if (step % (steps / EVALS + 1)) continue;
-        sr_begin_eval(r, step, 1);
-        for (int i = 0; i < METRICS; i++) sr_put_metric(r, metric[i], eval[i]);
-        sr_end_eval(r);
-    }
-    const sr_finish f = {.size = sizeof(sr_finish), .status = "complete"};
-    if (sr_close(r, &f, &why) != SR_OK) give_up(why.text);
 }
 
 /* -- statplot -------------------------------------------------------------------------------- */
@@ -190,7 +127,8 @@ int main(int argc, char **argv) {
         snprintf(b.run[i], sizeof b.run[i], "%s/run%d.h5", b.directory, i);
     snprintf(b.output, sizeof b.output, "%s/figure.pdf", b.directory);
     list_figures(&b);
-    make_run(b.run[0], steps, sites);
+    sr_failure why = {0};
+    if (noise_run_make(b.run[0], steps, sites, &why) != SR_OK) give_up(why.text);
     for (int i = 1; i < MOST_RUNS; i++)
         if (link(b.run[0], b.run[i]) != 0) give_up("cannot give the run file another name");
     printf("# %lld steps, %d sites, scalars; medians of %d rounds\n", (long long)steps, sites,
