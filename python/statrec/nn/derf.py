@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ._base import Norm, Options, Rows, Texts, Unpack, kept_between
+from ._base import Norm, Options, Rows, Texts, Unpack, for_each_row, kept_between
 
 
 class Derf(Norm):
@@ -33,4 +33,4 @@ class Derf(Norm):
         return kept_between(self._curve, lambda z: self._affine(z, rows), x)
 
     def _curve(self, x: Tensor) -> Tensor:
-        return torch.erf(self.alpha.to(x.dtype) * x + self.s.to(x.dtype))
+        return torch.erf(for_each_row(self.alpha, x) * x + for_each_row(self.s, x))

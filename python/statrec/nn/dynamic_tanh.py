@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ._base import Norm, Options, Rows, Texts, Unpack, kept_between
+from ._base import Norm, Options, Rows, Texts, Unpack, for_each_row, kept_between
 
 
 class DynamicTanh(Norm):
@@ -31,4 +31,4 @@ class DynamicTanh(Norm):
         return kept_between(self._curve, lambda z: self._affine(z, rows), x)
 
     def _curve(self, x: Tensor) -> Tensor:
-        return torch.tanh(self.alpha.to(x.dtype) * x)
+        return torch.tanh(for_each_row(self.alpha, x) * x)

@@ -1,7 +1,7 @@
 """What the modules of statrec.nn share: options, rows, running values, calls of a checkpointed
 region."""
 
-from ._kept import kept_between
+from ._kept import for_each_row, kept_between
 from ._moments import Moments, centered, layer_scaled, root
 from ._norm import Norm, Texts
 from ._options import Options, RowOptions, RunningOptions, ScaledOptions, SyncOptions, Unpack
@@ -29,6 +29,7 @@ __all__ = [
     "centered",
     "corrected",
     "divide",
+    "for_each_row",
     "keep",
     "kept_between",
     "layer_scaled",
