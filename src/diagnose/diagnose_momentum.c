@@ -255,8 +255,9 @@ static sr_status judge_rate(const subject *s, bool far, motion *m, sr_failure *w
     m->is = merged ? MERGED : RATE;
     m->severity = merged ? MINOR : NOTABLE;
     if (status != SR_OK || merged || m->k.high >= LEAST) return status;
-    if (far && merges_ranks(s)) m->is = OTHER_RANK;
-    return judge_padding(s, m, why);
+    if (!far || !merges_ranks(s)) return judge_padding(s, m, why);
+    m->is = OTHER_RANK;
+    return SR_OK;
 }
 
 /* What single steps tell; false: nothing. */
