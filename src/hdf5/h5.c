@@ -110,10 +110,12 @@ static int descriptor(hid_t file) {
     return file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? *(int *)at : -1;
 }
 
+/* -1: the reason is on the error stack. */
 static int64_t file_bytes(hid_t file) {
     struct stat s;
     const int fd = descriptor(file);
-    return fd >= 0 && fstat(fd, &s) == 0 ? (int64_t)s.st_size : 0;
+    if (fd >= 0 && fstat(fd, &s) == 0) return (int64_t)s.st_size;
+    return fd < 0 ? -1 : h5_driver_fail(false, "stat");
 }
 
 int h5_descriptor(h5_id file) {
@@ -127,7 +129,7 @@ int64_t h5_file_bytes(h5_id file) {
     h5_errors q = h5_quiet();
     const int64_t bytes = file_bytes(file);
     h5_unquiet(q);
-    return bytes;
+    return bytes < 0 ? 0 : bytes;
 }
 
 void h5_divert(h5_id file) {
@@ -295,7 +297,8 @@ sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *se
     hid_t id = way.found > 0 ? H5Dopen2(way.at, way.name, access) : -1;
     *shape = (h5_shape){.type = H5_OTHER, .rank = -1};
     if (there) *there = way.found != 0;
-    if (id >= 0 && !h5_guard_dataset(id, file_bytes(file), shape)) h5_release(id), id = -1;
+    const int64_t bytes = id < 0 ? -1 : file_bytes(file);
+    if (id >= 0 && (bytes < 0 || !h5_guard_dataset(id, bytes, shape))) h5_release(id), id = -1;
     *set = id < 0 ? 0 : id;
     if (access != H5P_DEFAULT) h5_release(access);
     return h5_end(q, id >= 0, why, SR_FORMAT, file, path, "open dataset");
@@ -305,7 +308,8 @@ sr_status h5_check_stored(h5_id file, h5_id set, const char *path, const h5_shap
                           sr_failure *why) {
     if (shape->stored) return SR_OK;
     h5_errors q = h5_quiet();
-    const bool ok = h5_guard_stored(set, file_bytes(file));
+    const int64_t bytes = file_bytes(file);
+    const bool ok = bytes >= 0 && h5_guard_stored(set, bytes);
     return h5_end(q, ok, why, SR_FORMAT, file, path, "open dataset");
 }
 

@@ -246,7 +246,10 @@ static bool check_stored(hid_t set, const extent *e) {
     for (int i = 0; i < e->rank; i++)
         if (e->dims[i] == 0) return true;
     for (int i = 0; i < e->rank && fits; i++) fits = multiply(&bytes, e->dims[i]);
-    if (fits && bytes <= e->file && bytes <= H5Dget_storage_size(set)) return true;
+    H5Eclear2(H5E_DEFAULT); /* H5Dget_storage_size returns 0 for a failure, too */
+    const hsize_t stored = H5Dget_storage_size(set);
+    if (H5Eget_num(H5E_DEFAULT) != 0) return false;
+    if (fits && bytes <= e->file && bytes <= stored) return true;
     return refuse("larger than its stored bytes");
 }
 
