@@ -235,11 +235,11 @@ static sr_status read_without_memory(sr_failure *why) {
 
 static void test_reasons(void **state) {
     (void)state;
-    static const char *const functions[] = {"H5Fopen", "H5Dopen2", "H5Aopen_by_name", "H5Dread",
-                                            "H5Aread"};
+    static const char *const functions[] = {"H5Fopen", "H5Dopen2", "H5Aopen_by_name",
+                                            "H5Dread", "H5Aread",  "H5Dget_storage_size"};
     const deed asking = {"reasons", read_without_memory, NULL, NULL, "whole.h5", false};
     read_name = "whole.h5";
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 12; i++) {
         failing_only = functions[i / 2];
         failing_gives = i % 2 ? FAILING_SPACE : FAILING_MEMORY;
         deed_fail_all(&asking, FAILING_HDF5);

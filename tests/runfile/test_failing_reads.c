@@ -107,6 +107,26 @@ static void test_each_read(void **state) {
     for (int i = 0; i < 2; i++) deed_fail_all(&deeds[i], FAILING_SYSTEM);
 }
 
+/* A lack of memory is no damage, wherever HDF5 meets it: the file is not opened. */
+static void look_at_memory(const char *after, sr_status status) {
+    if (failing_at && failing_made >= failing_at && status != SR_MEMORY)
+        complain(after, "no lack of memory");
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    static const deed opening[] = {
+        {"open", open_whole, look_at_memory, NULL, "whole.h5", false},
+        {"open what grows", open_growing, look_at_memory, NULL, "killed.h5", false}};
+    static const char *const functions[] = {"H5Dopen2", "H5Aopen_by_name"};
+    failing_gives = FAILING_MEMORY;
+    for (int i = 0; i < 4; i++) {
+        failing_only = functions[i / 2];
+        deed_fail_all(&opening[i % 2], FAILING_HDF5);
+    }
+    failing_gives = FAILING_UNKNOWN, failing_only = NULL;
+}
+
 /* A byte in the middle of HDF5's part has another value. */
 static void make_damaged(void) {
     size_t size;
@@ -136,7 +156,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations), cmocka_unit_test(test_system),
         cmocka_unit_test(test_hdf5),        cmocka_unit_test(test_each_allocation),
-        cmocka_unit_test(test_each_read),
+        cmocka_unit_test(test_each_read),   cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, make_files, NULL);
 }
