@@ -327,7 +327,8 @@ static void test_forged_sizes(void **state) {
     memset(head + 6, 0xff, 8);
     assert_false(h5_header_is_whole(NULL, -1, true, 0, head, sizeof head, 4096));
     assert_true(h5_header_is_whole(NULL, -1, false, 0, head, sizeof head, 4096));
-    put_number(head + 6, 2, 8); /* further on than the file goes */
+    put_number(head + 6, 2, 8), put_sum(head, 16); /* whole, but further on than the file goes */
+    assert_true(h5_header_is_whole(NULL, -1, true, 4000, head, sizeof head, 4096));
     assert_false(h5_header_is_whole(NULL, -1, true, 4097, head, sizeof head, 4096));
     assert_true(h5_header_is_whole(NULL, -1, false, 4097, head, sizeof head, 4096));
     put_number(head + 6, 600, 8); /* more than was read; the rest is unreadable: HDF5 reports it */

@@ -242,6 +242,82 @@ static void test_threads(void **state) {
     }
 }
 
+/* -- files that are not damaged, but unusual ------------------------------------------------- */
+
+static sr_runfile *open_unusual(void (*change)(hid_t file)) {
+    hid_t file = damage_reopen(sample_path("odd.h5"));
+    change(file);
+    assert_true(H5Fclose(file) >= 0);
+    sr_runfile *f = sample_open(sample_path("odd.h5"));
+    if (sr_run_damage(f, 0)) fail_msg("%s", sr_run_damage(f, 0));
+    return f;
+}
+
+static void name_twice(hid_t file) {
+    const char name[SR_NAME_SIZE] = "stem";
+    hid_t set = H5Dopen2(file, "/sites/name", H5P_DEFAULT), type = H5Dget_type(set);
+    H5Dclose(set);
+    write_site(file, "/sites/name", type, 2, name);
+    H5Tclose(type);
+}
+static void make_older(hid_t file) {
+    assert_true(H5Ldelete(file, "/sites/observed", H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(file, "/sites/merged", H5P_DEFAULT) >= 0);
+    assert_true(H5Adelete_by_name(file, "/embeddings/shared", "method", H5P_DEFAULT) >= 0);
+}
+static void without_norms(hid_t file) {
+    hid_t set = H5Dopen2(file, "/sites/norm", H5P_DEFAULT), type = H5Dget_type(set);
+    char norm[SR_NAME_SIZE] = "none";
+    H5Dclose(set);
+    assert_true(H5Tget_size(type) <= sizeof norm);
+    for (hsize_t i = 0; i < SAMPLE_SITES; i++) write_site(file, "/sites/norm", type, i, norm);
+    H5Tclose(type);
+}
+static void empty_embedding(hid_t file) {
+    const int64_t none = 0;
+    hid_t space = H5Screate(H5S_SCALAR); /* HDF5 1.10 cannot always write over one of many */
+    assert_true(H5Adelete_by_name(file, "/embeddings/shared", "rows", H5P_DEFAULT) >= 0);
+    hid_t a = H5Acreate_by_name(file, "/embeddings/shared", "rows", H5T_STD_I64LE, space,
+                                H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Awrite(a, H5T_NATIVE_INT64, &none) >= 0);
+    H5Aclose(a), H5Sclose(space);
+}
+
+static void test_unusual(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
+    sr_runfile *f = open_unusual(name_twice);
+    assert_int_equal(sr_run_find_site(f, "stem"), 0); /* the first of this name */
+    assert_string_equal(sr_run_definition(f, "/steps/loss"), sr_run_definition(f, "steps/loss"));
+    assert_true(strlen(sr_run_definition(f, "steps/loss")) > 0);
+    assert_string_equal(sr_run_definition(f, "steps/nothing"), "");
+    assert_string_equal(sr_run_main_norm(f), "bn");
+    sr_run_close(f);
+    f = open_unusual(make_older);
+    assert_int_equal(sr_run_get_site(f, 0)->observed, 0);
+    check_ok(sr_run_get_embedding(f, "shared", &e, &why), &why);
+    assert_string_equal(e.method, "");
+    sr_run_close(f);
+    f = open_unusual(without_norms);
+    assert_null(sr_run_main_site(f));
+    assert_string_equal(sr_run_main_norm(f), "none");
+    sr_run_close(f);
+    f = open_unusual(empty_embedding);
+    assert_int_equal(sr_run_get_embedding(f, "shared", &e, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "/embeddings/shared: no values");
+    sr_run_close(f);
+}
+
+static void test_no_path(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    assert_null(sr_run_open(NULL, &why));
+    check_failure(&why, SR_USAGE, "no path of a run file");
+    assert_null(sr_run_open("", NULL));
+    assert_null(sr_run_open(sample_path("nowhere.h5"), NULL));
+}
+
 static void test_foreign(void **state) {
     (void)state;
     const char *path = sample_path("foreign.h5");
@@ -531,6 +607,8 @@ int main(void) {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0); /* many small files */
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unusual),
+        cmocka_unit_test(test_no_path),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_foreign),
