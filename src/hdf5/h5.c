@@ -35,20 +35,25 @@ static h5_outcome *outcome_of(hid_t file) {
     return H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? at : NULL;
 }
 
-/* HDF5 does not learn of failed writes (h5_write_driver.c); this reports them. */
-static sr_status check_outcome(sr_status status, const h5_outcome *o, const char *path,
-                               sr_failure *why) {
-    if (status != SR_OK || !o || !o->failed) return status;
-    return sr_fail(why, o->failed == ENOMEM ? SR_MEMORY : SR_IO, "%s: write: %s", path,
-                   strerror(o->failed));
+/* HDF5 does not learn of failed writes (h5_write_driver.c); this reports them. A failure of HDF5
+ * itself, `own`, may follow from one, and is reported otherwise. */
+static sr_status check_outcome(sr_status status, const sr_failure *own, const h5_outcome *o,
+                               const char *path, sr_failure *why) {
+    if (o && o->failed)
+        return sr_fail(why, o->failed == ENOMEM ? SR_MEMORY : SR_IO, "%s: write: %s", path,
+                       strerror(o->failed));
+    if (status != SR_OK && why && why->status == SR_OK) *why = *own;
+    return status;
 }
 
 static sr_status end_written(h5_errors q, bool ok, hid_t file, const char *action,
                              sr_failure *why) {
     char path[REASON_SIZE] = "";
+    sr_failure own = {0};
     const h5_outcome *o = outcome_of(file);
     H5Fget_name(file, path, sizeof path);
-    return check_outcome(h5_end(q, ok, why, SR_LIBRARY, file, NULL, action), o, path, why);
+    const sr_status status = h5_end(q, ok, &own, SR_LIBRARY, file, NULL, action);
+    return check_outcome(status, &own, o, path, why);
 }
 
 /* -- files ----------------------------------------------------------------------------------- */
@@ -81,9 +86,10 @@ sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why)
         H5Pset_obj_track_times(creation, false) >= 0) /* of the root group */
         id = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
     *file = id < 0 ? 0 : id;
-    sr_status status = h5_end(q, id >= 0, why, SR_LIBRARY, 0, path, "create");
+    sr_failure own = {0};
+    sr_status status = h5_end(q, id >= 0, &own, SR_LIBRARY, 0, path, "create");
     h5_release(creation), h5_release(access);
-    return check_outcome(status, outcome_of(id), path, why);
+    return check_outcome(status, &own, outcome_of(id), path, why);
 }
 
 sr_status h5_open(const char *path, h5_state state, trailer *end, h5_id *file, sr_failure *why) {
@@ -101,13 +107,15 @@ sr_status h5_open(const char *path, h5_state state, trailer *end, h5_id *file, s
 /* Between h5_quiet and h5_end. */
 static int descriptor(hid_t file) {
     void *at = NULL;
-    return file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 && at ? *(int *)at : -1;
+    return file > 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? *(int *)at : -1;
 }
 
+/* -1: the reason is on the error stack. */
 static int64_t file_bytes(hid_t file) {
     struct stat s;
     const int fd = descriptor(file);
-    return fd >= 0 && fstat(fd, &s) == 0 ? (int64_t)s.st_size : 0;
+    if (fd >= 0 && fstat(fd, &s) == 0) return (int64_t)s.st_size;
+    return fd < 0 ? -1 : h5_driver_fail(false, "stat");
 }
 
 int h5_descriptor(h5_id file) {
@@ -121,7 +129,7 @@ int64_t h5_file_bytes(h5_id file) {
     h5_errors q = h5_quiet();
     const int64_t bytes = file_bytes(file);
     h5_unquiet(q);
-    return bytes;
+    return bytes < 0 ? 0 : bytes;
 }
 
 void h5_divert(h5_id file) {
@@ -148,7 +156,8 @@ static sr_status run_journal(h5_id file, bool begin, bool sync, sr_failure *why)
         !(begin ? journal_begin(o->log, sync) : journal_commit(o->log, 0)))
         o->failed = errno;
     H5Fget_name(file, path, sizeof path);
-    return check_outcome(h5_end(q, true, why, SR_LIBRARY, file, NULL, "write"), o, path, why);
+    h5_unquiet(q);
+    return check_outcome(SR_OK, NULL, o, path, why);
 }
 
 sr_status h5_begin_journal(h5_id file, bool sync, sr_failure *why) {
@@ -179,9 +188,10 @@ sr_status h5_close(h5_id file, sr_failure *why) {
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
     if (o) o->users++;
+    sr_failure own = {0};
     H5Fget_name(file, path, sizeof path);
-    sr_status status = h5_end(q, H5Fclose(file) >= 0, why, SR_LIBRARY, 0, path, "close");
-    status = check_outcome(status, o, path, why);
+    sr_status status = h5_end(q, H5Fclose(file) >= 0, &own, SR_LIBRARY, 0, path, "close");
+    status = check_outcome(status, &own, o, path, why);
     if (o) h5_outcome_leave(o), h5_outcome_release(o);
     return status;
 }
@@ -270,8 +280,10 @@ bool h5_has(h5_id file, const char *path) {
 bool h5_has_attribute(h5_id file, const char *object, const char *name) {
     h5_errors q = h5_quiet();
     const h5_way way = h5_reach(file, object);
-    const bool there = way.found < 0 || (way.found > 0 && H5Aexists_by_name(way.at, way.name, name,
-                                                                            H5P_DEFAULT) != 0);
+    bool there = way.found < 0;
+    if (way.found > 0)
+        there =
+            H5Aexists_by_name(way.at, way.name, name, H5P_DEFAULT) != 0 || !h5_guard_complete(file);
     h5_unquiet(q);
     return there;
 }
@@ -285,7 +297,8 @@ sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *se
     hid_t id = way.found > 0 ? H5Dopen2(way.at, way.name, access) : -1;
     *shape = (h5_shape){.type = H5_OTHER, .rank = -1};
     if (there) *there = way.found != 0;
-    if (id >= 0 && !h5_guard_dataset(id, file_bytes(file), shape)) h5_release(id), id = -1;
+    const int64_t bytes = id < 0 ? -1 : file_bytes(file);
+    if (id >= 0 && (bytes < 0 || !h5_guard_dataset(id, bytes, shape))) h5_release(id), id = -1;
     *set = id < 0 ? 0 : id;
     if (access != H5P_DEFAULT) h5_release(access);
     return h5_end(q, id >= 0, why, SR_FORMAT, file, path, "open dataset");
@@ -295,7 +308,8 @@ sr_status h5_check_stored(h5_id file, h5_id set, const char *path, const h5_shap
                           sr_failure *why) {
     if (shape->stored) return SR_OK;
     h5_errors q = h5_quiet();
-    const bool ok = h5_guard_stored(set, file_bytes(file));
+    const int64_t bytes = file_bytes(file);
+    const bool ok = bytes >= 0 && h5_guard_stored(set, bytes);
     return h5_end(q, ok, why, SR_FORMAT, file, path, "open dataset");
 }
 

@@ -76,7 +76,8 @@ void h5_outcome_leave(h5_outcome *o);
 /* h5_read_driver.c: a file that is only read. H5Fget_vfd_handle returns its address. */
 enum { H5_KEPT_GROUPS = 16, H5_GROUP_PATH = 24 };
 typedef struct h5_reading {
-    int fd; /* first, as with HDF5's own driver */
+    int fd;     /* first, as with HDF5's own driver */
+    int failed; /* errno of the last read that failed; 0: none */
     int groups;
     struct {
         char path[H5_GROUP_PATH];

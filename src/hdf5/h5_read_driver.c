@@ -77,10 +77,13 @@ static bool is_sound(const read_file *f, H5FD_mem_t type, haddr_t at, const void
 
 static herr_t read_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t size,
                         void *buffer) {
-    const read_file *f = (const read_file *)file;
+    read_file *f = (read_file *)file;
     const extent *bad;
     (void)transfer;
-    if (!positional_io_read(f->reading.fd, at, buffer, size)) return h5_driver_fail(false, "read");
+    if (!positional_io_read(f->reading.fd, at, buffer, size)) {
+        f->reading.failed = errno;
+        return h5_driver_fail(false, "read");
+    }
     if (f->end && type == H5FD_MEM_DRAW &&
         !trailer_agrees(f->end, f->reading.fd, at, buffer, size, &bad)) {
         H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR,

@@ -115,6 +115,7 @@ static void test_refused(void **state) {
     expect_refused(path, "another", 3, "not a another file");
     expect_refused(path, FORMAT, 2, "version 3, not 1 to 2");
     expect_refused(sample_path("nowhere.ckpt"), FORMAT, 3, "No such file");
+    expect_refused(check_temporary(), FORMAT, 3, "not a regular file");
     damage_store(path, "norm = bn\n", 10);
     expect_refused(path, FORMAT, 3, "not an HDF5 file");
     damage_store(path, "", 0);

@@ -59,6 +59,19 @@ static sr_status read_arrays(sr_failure *why) {
     return status;
 }
 
+/* Values of more than one number have HDF5's checksum, by which damage is found. */
+static bool matrix_is_summed(void) {
+    const hid_t file = H5Fopen(sample_path("arrays.ckpt"), H5F_ACC_RDONLY, H5P_DEFAULT),
+                set = H5Dopen2(file, "/group/matrix", H5P_DEFAULT), how = H5Dget_create_plist(set);
+    unsigned flags;
+    size_t count = 0;
+    const bool summed =
+        H5Pget_nfilters(how) == 1 &&
+        H5Pget_filter2(how, 0, &flags, &count, NULL, 0, NULL, NULL) == H5Z_FILTER_FLETCHER32;
+    H5Pclose(how), H5Dclose(set), H5Fclose(file);
+    return summed;
+}
+
 /* Whole or not there; nothing else stays. */
 static void look_at_arrays(const char *after, sr_status status) {
     sr_failure why = {0};
@@ -66,6 +79,13 @@ static void look_at_arrays(const char *after, sr_status status) {
     const bool there = access(path, F_OK) == 0;
     if (status == SR_OK && !there) complain(after, "no file");
     if (there && read_arrays(&why) != SR_OK) complain(after, "%s", why.text);
+    if (there && !matrix_is_summed()) complain(after, "no checksum");
+}
+
+/* A read error is not damage, nor a file of another format. */
+static void look_at_reading(const char *after, sr_status status) {
+    if (failing_watched == FAILING_SYSTEM && status != SR_OK && status != SR_IO)
+        complain(after, "no read error");
 }
 
 static void remove_arrays(void) {
@@ -116,7 +136,7 @@ static void test_writing(void **state) {
 
 static void test_reading(void **state) {
     (void)state;
-    const deed reading = {"read", read_arrays, NULL, NULL, "arrays.ckpt", false};
+    const deed reading = {"read", read_arrays, look_at_reading, NULL, "arrays.ckpt", false};
     sr_failure why = {0};
     remove_arrays();
     check_ok(write_arrays(&why), &why);

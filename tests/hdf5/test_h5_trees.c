@@ -202,6 +202,17 @@ static void other_bytes(void **state) {
     assert_true(h5_tree_is_sound(NULL, -1, none, HEADER, 0)); /* empty */
 }
 
+/* Nodes that cannot be read, or lie behind the end of the file: HDF5 reports them. */
+static void unreadable(void **state) {
+    (void)state;
+    image f = image_make(FEW);
+    unsigned char *h = next_header(&f, NULL);
+    assert_true(h5_tree_is_sound(NULL, -1, h, HEADER, f.size));
+    h[16 + 5] = 1; /* the root's address */
+    assert_true(is_sound(&f, h));
+    image_free(&f);
+}
+
 static void heap_refused(char *heap, int at, int8_t value) {
     const char was = heap[at];
     heap[at] = value;
@@ -236,6 +247,7 @@ static void heaps(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(headers), cmocka_unit_test(nodes),
-                                       cmocka_unit_test(heaps), cmocka_unit_test(other_bytes)};
+                                       cmocka_unit_test(heaps), cmocka_unit_test(other_bytes),
+                                       cmocka_unit_test(unreadable)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,8 +211,137 @@ static void test_sums(void **state) {
     assert_true(beside > 0 && beside < h.count); /* the header that it belongs to */
 }
 
+/* -- headers that nobody wrote ---------------------------------------------------------------- */
+
+/* A file with a header at 0, and maybe further chunks. All checksums are right. */
+typedef struct forged {
+    unsigned char byte[65536];
+    size_t size, end; /* of the header's messages so far; of the file */
+    int flags, fd;
+} forged;
+
+static void put_number(unsigned char *at, uint64_t n, int bytes) {
+    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(n >> 8 * i);
+}
+
+static void put_sum(unsigned char *at, size_t size) {
+    put_number(at + size, h5_checksum(at, size), 4);
+}
+
+/* flags & 3: the size of the messages has 1 << this bytes. */
+static void forge(forged *f, int flags) {
+    *f = (forged){.flags = flags, .size = 6 + ((size_t)1 << (flags & 3)), .end = 4096};
+    memcpy(f->byte, "OHDR\2", 5);
+    f->byte[5] = (unsigned char)flags;
+}
+
+static void add_message(forged *f, int type, int flags, size_t claimed, const void *content,
+                        size_t size) {
+    unsigned char *at = f->byte + f->size;
+    const size_t head = f->flags & 4 ? 6 : 4;
+    at[0] = (unsigned char)type, at[3] = (unsigned char)flags;
+    put_number(at + 1, claimed, 2);
+    memcpy(at + head, content, size);
+    f->size += head + size;
+}
+
+static void add_chunk(forged *f, uint64_t at, uint64_t length) {
+    unsigned char where[16];
+    put_number(where, at, 8), put_number(where + 8, length, 8);
+    add_message(f, 16, 0, sizeof where, where, sizeof where);
+}
+
+/* Whether a header passes in a file that nobody writes, and in one that is being written. */
+static void expect_forged(forged *f, const char *name, bool still, bool growing) {
+    const int width = 1 << (f->flags & 3);
+    const size_t start = 6 + (size_t)width;
+    put_number(f->byte + 6, f->size - start, width);
+    put_sum(f->byte, f->size);
+    damage_store(sample_path("forged"), (const char *)f->byte, f->end);
+    const int fd = open(sample_path("forged"), O_RDONLY);
+    assert_true(fd >= 0);
+    if (h5_header_is_whole(NULL, fd, true, 0, f->byte, 512, f->end) != still)
+        fail_msg("%s: %s", name, still ? "refused" : "let through");
+    if (h5_header_is_whole(NULL, fd, false, 0, f->byte, 512, f->end) != growing)
+        fail_msg("%s, growing: %s", name, growing ? "refused" : "let through");
+    close(fd);
+}
+
+static const unsigned char none[16], scalar[4] = {2}, cut[4] = {2, 1, 0, 1};
+
+static void test_forged_messages(void **state) {
+    (void)state;
+    static forged f;
+    for (int order = 0; order < 2; order++) { /* each message has its number */
+        const int flags = 1 | order << 2;
+        forge(&f, flags), add_message(&f, 1, 0, 4, scalar, 4);
+        expect_forged(&f, "a scalar", true, true);
+        forge(&f, flags), add_message(&f, 1, 0, 4, scalar, 4), add_message(&f, 1, 0, 4, cut, 4);
+        expect_forged(&f, "a space without its length", false, false);
+        forge(&f, flags), add_message(&f, 1, 2, 4, cut, 4); /* its content is an address */
+        expect_forged(&f, "a shared space", true, true);
+        forge(&f, flags), add_message(&f, 1, 0, 5, cut, 4); /* HDF5 reports it */
+        expect_forged(&f, "a message longer than its header", true, true);
+    }
+}
+
+static void test_forged_chunks(void **state) {
+    (void)state;
+    static forged f;
+    static const struct {
+        const char *name;
+        uint64_t at, length;
+    } wrong[] = {{"shorter than its frame", 1024, 7}, {"behind the end", 4097, 64},
+                 {"beyond the end", 4090, 64},        {"anywhere", UINT64_MAX, 64},
+                 {"endless", 1024, UINT64_MAX},       {"no chunk", 2048, 64}};
+    forge(&f, 1), add_chunk(&f, 1024, 64);
+    memcpy(f.byte + 1024, "OCHK", 4), put_sum(f.byte + 1024, 60);
+    expect_forged(&f, "a chunk", true, true);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        forge(&f, 1), add_chunk(&f, wrong[i].at, wrong[i].length);
+        expect_forged(&f, wrong[i].name, false, true);
+    }
+    forge(&f, 1), add_message(&f, 16, 0, 8, none, 8); /* HDF5 reports it */
+    expect_forged(&f, "half an address", true, true);
+}
+
+/* A chunk that is its own next one, or that many messages name: the check ends. */
+static void test_forged_loops(void **state) {
+    (void)state;
+    static forged f;
+    unsigned char *chunk = f.byte + 4096;
+    forge(&f, 1), add_chunk(&f, 4096, 32), f.end = 32768;
+    memcpy(chunk, "OCHK\20\20", 6), put_number(chunk + 8, 4096, 8), put_number(chunk + 16, 32, 8);
+    put_sum(chunk, 28);
+    expect_forged(&f, "its own next one", true, true);
+    forge(&f, 1), f.end = 8192; /* together they have more bytes than the file */
+    for (int i = 0; i < 3; i++) add_chunk(&f, 4096, 4096);
+    memcpy(f.byte + 4096, "OCHK", 4), put_sum(f.byte + 4096, 4092);
+    expect_forged(&f, "the same one again", false, true);
+}
+
+/* The prefix of a header that claims more bytes than any file has. */
+static void test_forged_sizes(void **state) {
+    (void)state;
+    unsigned char head[512] = "OHDR\2\3";
+    memset(head + 6, 0xff, 8);
+    assert_false(h5_header_is_whole(NULL, -1, true, 0, head, sizeof head, 4096));
+    assert_true(h5_header_is_whole(NULL, -1, false, 0, head, sizeof head, 4096));
+    put_number(head + 6, 2, 8), put_sum(head, 16); /* whole, but further on than the file goes */
+    assert_true(h5_header_is_whole(NULL, -1, true, 4000, head, sizeof head, 4096));
+    assert_false(h5_header_is_whole(NULL, -1, true, 4097, head, sizeof head, 4096));
+    assert_true(h5_header_is_whole(NULL, -1, false, 4097, head, sizeof head, 4096));
+    put_number(head + 6, 600, 8); /* more than was read; the rest is unreadable: HDF5 reports it */
+    assert_true(h5_header_is_whole(NULL, -1, true, 0, head, sizeof head, 4096));
+}
+
 int main(void) {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each), cmocka_unit_test(test_sums)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each),
+                                       cmocka_unit_test(test_sums),
+                                       cmocka_unit_test(test_forged_messages),
+                                       cmocka_unit_test(test_forged_chunks),
+                                       cmocka_unit_test(test_forged_loops),
+                                       cmocka_unit_test(test_forged_sizes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,6 +55,9 @@ static const struct {
     {"attribute 3 of two", 12,
      BYTES("\3\0\3\0\x14\0\x0c\0\0ab\0" FLOAT "\2\1\0\1\2\0\0\0" ZERO4 ZERO8 ZERO8)},
     {"attribute 3 of a shared type", 12, BYTES("\3\1\3\0\2\0\4\0\0ab\0xy\2\0\0\0")},
+    {"virtual", 8, BYTES("\4\3")},
+    {"chunked 4, an index that nobody knows", 8, BYTES("\4\2\0\3\1xyz\6" ZERO8)},
+    {"chunked 4, implicit, with the flag of filters", 8, BYTES("\4\2\2\2\2wxyz\2" ZERO8)},
 };
 
 static void cut_anywhere(void **state) {
@@ -89,6 +92,17 @@ static void too_large(void **state) {
     assert_false(h5_message_fits(12, BYTES(attribute)));
 }
 
+/* A type or a space that its attribute leaves too few bytes for: the bytes behind it are another's. */
+static void too_narrow(void **state) {
+    (void)state;
+    assert_true(h5_message_fits(12, BYTES("\2\0\3\0\x14\0\4\0ab\0" FLOAT "\2\0\0\0"
+                                          "12345678")));
+    assert_false(h5_message_fits(12, BYTES("\2\0\3\0\x12\0\4\0ab\0" FLOAT "\2\0\0\0"
+                                           "12345678")));
+    assert_false(
+        h5_message_fits(12, BYTES("\2\0\3\0\x14\0\4\0ab\0" FLOAT "\2\1\0\0" ZERO8 "12345678")));
+}
+
 /* What nobody takes a length from fits, whatever it holds. */
 static void others(void **state) {
     (void)state;
@@ -101,6 +115,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cut_anywhere),
         cmocka_unit_test(too_large),
+        cmocka_unit_test(too_narrow),
         cmocka_unit_test(others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,13 +39,35 @@ static void add_size(hid_t at, const char *name, hsize_t size) {
     add_bytes(at, name, 1, &size, false, true);
 }
 
+/* In chunks of one value, none of them written, with any number of rows. */
+static void add_growing(const char *name, int rank, const hsize_t *dims) {
+    hsize_t one[3] = {1, 1, 1}, most[3] = {H5S_UNLIMITED};
+    for (int i = 1; i < rank; i++) most[i] = dims[i];
+    const hid_t space = H5Screate_simple(rank, dims, most), how = H5Pcreate(H5P_DATASET_CREATE);
+    assert_true(H5Pset_chunk(how, rank, one) >= 0);
+    const hid_t set = H5Dcreate2(file, name, H5T_STD_U8LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    assert_true(set >= 0);
+    H5Dclose(set), H5Pclose(how), H5Sclose(space);
+}
+
+/* Two values under a checksum that their chunk is said to lack; it has so many bytes. */
+static void add_skipped(const char *name, hsize_t size) {
+    const hsize_t two = 2, zero = 0;
+    const hid_t space = H5Screate_simple(1, &two, NULL), how = H5Pcreate(H5P_DATASET_CREATE);
+    assert_true(H5Pset_chunk(how, 1, &two) >= 0 && H5Pset_fletcher32(how) >= 0);
+    const hid_t set = H5Dcreate2(file, name, H5T_STD_U8LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 1, &zero, size, "ab") >= 0);
+    H5Dclose(set), H5Pclose(how), H5Sclose(space);
+}
+
 /* -- one file of all ------------------------------------------------------------------------- */
 
 enum { GROUPS = 20 }; /* more than stay open */
 
 static void make_objects(void) {
     const hsize_t two[] = {(hsize_t)1 << 40, (hsize_t)1 << 40}, five[] = {1, 1, 1, 1, 1},
-                  some = 100, many = 1 << 30, sums = 4097;
+                  three[] = {(hsize_t)1 << 40, (hsize_t)1 << 40, 2}, some = 100, many = 1 << 30,
+                  sums = 4097, ten = 10;
     file = H5Fcreate(sample_path("objects.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(file >= 0);
     add_bytes(file, "five", 5, five, false, true);
@@ -53,6 +75,11 @@ static void make_objects(void) {
     add_bytes(file, "unwritten", 1, &some, false, false);
     add_bytes(file, "large", 1, &many, false, false);
     add_bytes(file, "sums", 1, &sums, true, true);
+    add_bytes(file, "overflow3", 3, three, false, false);
+    add_growing("chunks", 3, three);
+    add_growing("grows", 1, &ten);
+    add_skipped("skipped", 2), add_skipped("skipped short", 1);
+    assert_true(H5Lcreate_soft("/five", file, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     add_size(file, LONG, 3);
     for (int i = 0; i < GROUPS; i++) {
         const hid_t group = group_at(h5_path_of("/group%02d", i).text);
@@ -77,6 +104,12 @@ static const object objects[] = {
     {"/unwritten", 0, "/unwritten: refused: larger than its stored bytes"},
     {"/large", 0, "/large: refused: larger than its stored bytes"},
     {"/sums", 0, "/sums: refused: in more chunks with sums than a file has"},
+    {"/overflow3", 0, "/overflow3: refused: larger than its stored bytes"},
+    {"/chunks", 0, "/chunks: refused: in chunks larger than the file has bytes for"},
+    {"/skipped", 2, NULL},
+    {"/skipped short", 0, "refused: a chunk is not as long as its values"},
+    {"/soft", 0, "/soft: refused: a soft link"},
+    {"/grows", 10, NULL},
     {"/" LONG "/b/x", 0, "not a group"},
     {"/" LONG "2/b/x", 60, NULL},
     {"/" LONG "2/c/x", 0, NULL},
@@ -143,6 +176,8 @@ static void test_attributes(void **state) {
     const h5_id opened = open_file("objects.h5");
     assert_false(h5_has_attribute(opened, "/", "format"));
     assert_false(h5_has_attribute(opened, "/missing", "format"));
+    assert_true(h5_has_attribute(opened, "/soft", "format")); /* not looked at: not absent */
+    assert_true(h5_has(opened, "/soft"));
     assert_int_equal(h5_get_attribute(opened, "/a", "two\nlines", H5_INT64, NULL, &value, &why),
                      SR_FORMAT);
     check_failure(&why, SR_FORMAT, "/a attribute two");
@@ -187,6 +222,75 @@ static void test_long_name(void **state) {
     check_ok(h5_close(opened, NULL), NULL);
 }
 
+/* Rows that are declared need no bytes; a caller that takes memory for all of them asks. */
+static void test_stored(void **state) {
+    (void)state;
+    h5_id set;
+    h5_shape shape;
+    sr_failure why = {0};
+    const h5_id opened = open_file("objects.h5");
+    check_ok(h5_open_dataset(opened, "/grows", -1, &set, &shape, NULL, &why), &why);
+    assert_false(shape.stored);
+    assert_int_equal(h5_check_stored(opened, set, "/grows", &shape, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "/grows: refused: larger than its stored bytes");
+    h5_close_dataset(set);
+    why = (sr_failure){0};
+    check_ok(h5_open_dataset(opened, "/a/x", -1, &set, &shape, NULL, &why), &why);
+    assert_true(shape.stored);
+    check_ok(h5_check_stored(opened, set, "/a/x", &shape, &why), &why);
+    h5_close_dataset(set);
+    check_ok(h5_close(opened, NULL), NULL);
+}
+
+/* Chunks of two rows each, in the order of the file: an end within the file cuts whole ones off. */
+static void test_whole_rows(void **state) {
+    (void)state;
+    enum { ROWS = 20, WIDE = 4096 };
+    static uint8_t rows[ROWS][WIDE];
+    const hsize_t dims[2] = {ROWS, WIDE}, chunk[2] = {2, WIDE}, most[2] = {H5S_UNLIMITED, WIDE};
+    file = H5Fcreate(sample_path("rows.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(2, dims, most), how = H5Pcreate(H5P_DATASET_CREATE);
+    assert_true(H5Pset_chunk(how, 2, chunk) >= 0);
+    const hid_t made = H5Dcreate2(file, "x", H5T_STD_U8LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    assert_true(H5Dwrite(made, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0);
+    haddr_t at;
+    hsize_t first[2], bytes;
+    h5_id set;
+    h5_shape shape;
+    sr_failure why = {0};
+    assert_true(H5Dget_chunk_info(made, space, 6, first, NULL, &at, &bytes) >= 0);
+    H5Dclose(made), H5Pclose(how), H5Sclose(space);
+    assert_true(H5Fclose(file) >= 0);
+    const h5_id opened = open_file("rows.h5");
+    check_ok(h5_open_dataset(opened, "/x", -1, &set, &shape, NULL, &why), &why);
+    assert_int_equal(h5_whole_rows(set, ROWS, (int64_t)(at + bytes)), 14);
+    assert_int_equal(h5_whole_rows(set, ROWS, (int64_t)(at + bytes) - 1), 12);
+    assert_int_equal(h5_whole_rows(set, 5, (int64_t)(at + bytes)), 5);
+    assert_int_equal(h5_whole_rows(set, ROWS, 1), 0);
+    assert_int_equal(h5_whole_rows(set, 0, 1), 0);
+    assert_int_equal(h5_whole_rows(set, ROWS, 1 << 24), ROWS);
+    h5_close_dataset(set);
+    check_ok(h5_close(opened, NULL), NULL);
+}
+
+/* Nothing that could be named: the line has the action and a reason. */
+static void test_no_object(void **state) {
+    (void)state;
+    h5_id set;
+    sr_failure why = {0};
+    const h5_shape other = {.type = H5_OTHER, .rank = 1, .dims = {3}};
+    assert_int_equal(h5_extend(0, 3, &why), SR_LIBRARY);
+    assert_int_equal(strncmp(why.text, "extend: ", 8), 0);
+    assert_int_equal(h5_descriptor(0), -1);
+    assert_int_equal(h5_file_bytes(0), 0);
+    why = (sr_failure){0};
+    unlink(sample_path("other.h5"));
+    check_ok(h5_create(sample_path("other.h5"), false, &file, &why), &why);
+    assert_int_equal(h5_add_dataset(file, "/x", &other, &set, &why), SR_LIBRARY);
+    assert_int_equal(set, 0);
+    check_ok(h5_close(file, NULL), NULL);
+}
+
 /* Nothing is asked of HDF5, not even which dataset. */
 static void test_no_rows(void **state) {
     (void)state;
@@ -213,7 +317,8 @@ int main(void) {
         cmocka_unit_test(test_objects),    cmocka_unit_test(test_many_groups),
         cmocka_unit_test(test_attributes), cmocka_unit_test(test_names),
         cmocka_unit_test(test_long_name),  cmocka_unit_test(test_no_rows),
-        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_scales),     cmocka_unit_test(test_stored),
+        cmocka_unit_test(test_whole_rows), cmocka_unit_test(test_no_object),
     };
     return cmocka_run_group_tests(tests, make_files, NULL);
 }

@@ -150,6 +150,174 @@ static void spoil_dataset_for_group(hid_t file) {
     H5Dclose(set), H5Sclose(space);
 }
 
+static void write_root_text(hid_t file, const char *name, const char *value) {
+    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    assert_true(H5Tset_size(type, strlen(value)) >= 0 && H5Adelete(file, name) >= 0);
+    hid_t a = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Awrite(a, type, value) >= 0);
+    H5Aclose(a), H5Sclose(space), H5Tclose(type);
+}
+static void spoil_to_checkpoint(hid_t file) {
+    write_root_text(file, "format", "statrec-checkpoint");
+}
+static void spoil_to_other(hid_t file) {
+    write_root_text(file, "format", "statrec-other");
+}
+static void spoil_empty_status(hid_t file) {
+    const char none[SR_STATUS_SIZE] = "";
+    hid_t set = H5Dopen2(file, "/state/status", H5P_DEFAULT), type = H5Dget_type(set);
+    assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, none) >= 0);
+    H5Tclose(type), H5Dclose(set);
+}
+/* One value of a column of /sites. */
+static void write_site(hid_t file, const char *name, hid_t memory, hsize_t site,
+                       const void *value) {
+    const hsize_t one = 1;
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set),
+          in_memory = H5Screate_simple(1, &one, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, &site, NULL, &one, NULL);
+    assert_true(H5Dwrite(set, memory, in_memory, space, H5P_DEFAULT, value) >= 0);
+    H5Sclose(in_memory), H5Sclose(space), H5Dclose(set);
+}
+static void write_site_int(hid_t file, const char *name, hsize_t site, int32_t value) {
+    write_site(file, name, H5T_NATIVE_INT32, site, &value);
+}
+static void spoil_offset(hid_t file) {
+    write_site_int(file, "/sites/offset", 1, 4);
+}
+static void spoil_width(hid_t file) {
+    write_site_int(file, "/sites/width", 1, 0);
+}
+static void spoil_wider(hid_t file) {
+    write_site_int(file, "/sites/width", SAMPLE_SITES - 1, 6);
+}
+static void spoil_site_name(hid_t file) {
+    const char none[SR_NAME_SIZE] = "";
+    hid_t set = H5Dopen2(file, "/sites/name", H5P_DEFAULT), type = H5Dget_type(set);
+    H5Dclose(set);
+    write_site(file, "/sites/name", type, 2, none);
+    H5Tclose(type);
+}
+static void spoil_eps(hid_t file) {
+    const double infinite = INFINITY;
+    write_site(file, "/sites/eps", H5T_NATIVE_DOUBLE, 1, &infinite);
+}
+static void spoil_negative_eps(hid_t file) {
+    const double negative = -1e-5;
+    write_site(file, "/sites/eps", H5T_NATIVE_DOUBLE, 1, &negative);
+}
+static void spoil_alpha(hid_t file) {
+    const double large = 1.5;
+    write_site(file, "/sites/alpha", H5T_NATIVE_DOUBLE, 0, &large);
+}
+
+/* Texts and numbers that no writer puts, in objects that are as they should be. */
+static void test_values(void **state) {
+    (void)state;
+    expect_refused("a checkpoint; wanted is a run file", spoil_to_checkpoint);
+    expect_refused("not a run file", spoil_to_other);
+    expect_refused("/state/status: empty", spoil_empty_status);
+    expect_refused("/sites: site 1 'encoder.0.norm1' at column 4, width 3", spoil_offset);
+    expect_refused("/sites: site 1 'encoder.0.norm1' at column 5, width 0", spoil_width);
+    expect_refused("/sites: site 2 '' at column 8", spoil_site_name);
+    expect_refused("/sites/column_site has 19 columns, the sites 21", spoil_wider);
+    expect_rest("/sites/eps: inf at site 1", spoil_eps);
+    expect_rest("/sites/eps: -1e-05 at site 1", spoil_negative_eps);
+    expect_rest("/sites/alpha: 1.5 at site 0", spoil_alpha);
+}
+
+/* The number of threads is for people; one that no machine has is none. */
+static void test_threads(void **state) {
+    (void)state;
+    static const int64_t given[] = {-1, (int64_t)1 << 40};
+    for (int i = 0; i < 2; i++) {
+        hid_t file = damage_reopen(sample_path("odd.h5")),
+              a = H5Aopen(file, "threads", H5P_DEFAULT);
+        assert_true(H5Awrite(a, H5T_NATIVE_INT64, &given[i]) >= 0);
+        H5Aclose(a);
+        assert_true(H5Fclose(file) >= 0);
+        sr_runfile *f = sample_open(sample_path("odd.h5"));
+        assert_int_equal(sr_run_get_info(f)->threads, 0);
+        sr_run_close(f);
+    }
+}
+
+/* -- files that are not damaged, but unusual ------------------------------------------------- */
+
+static sr_runfile *open_unusual(void (*change)(hid_t file)) {
+    hid_t file = damage_reopen(sample_path("odd.h5"));
+    change(file);
+    assert_true(H5Fclose(file) >= 0);
+    sr_runfile *f = sample_open(sample_path("odd.h5"));
+    if (sr_run_damage(f, 0)) fail_msg("%s", sr_run_damage(f, 0));
+    return f;
+}
+
+static void name_twice(hid_t file) {
+    const char name[SR_NAME_SIZE] = "stem";
+    hid_t set = H5Dopen2(file, "/sites/name", H5P_DEFAULT), type = H5Dget_type(set);
+    H5Dclose(set);
+    write_site(file, "/sites/name", type, 2, name);
+    H5Tclose(type);
+}
+static void make_older(hid_t file) {
+    assert_true(H5Ldelete(file, "/sites/observed", H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(file, "/sites/merged", H5P_DEFAULT) >= 0);
+    assert_true(H5Adelete_by_name(file, "/embeddings/shared", "method", H5P_DEFAULT) >= 0);
+}
+static void without_norms(hid_t file) {
+    hid_t set = H5Dopen2(file, "/sites/norm", H5P_DEFAULT), type = H5Dget_type(set);
+    char norm[SR_NAME_SIZE] = "none";
+    H5Dclose(set);
+    assert_true(H5Tget_size(type) <= sizeof norm);
+    for (hsize_t i = 0; i < SAMPLE_SITES; i++) write_site(file, "/sites/norm", type, i, norm);
+    H5Tclose(type);
+}
+static void empty_embedding(hid_t file) {
+    const int64_t none = 0;
+    hid_t space = H5Screate(H5S_SCALAR); /* HDF5 1.10 cannot always write over one of many */
+    assert_true(H5Adelete_by_name(file, "/embeddings/shared", "rows", H5P_DEFAULT) >= 0);
+    hid_t a = H5Acreate_by_name(file, "/embeddings/shared", "rows", H5T_STD_I64LE, space,
+                                H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Awrite(a, H5T_NATIVE_INT64, &none) >= 0);
+    H5Aclose(a), H5Sclose(space);
+}
+
+static void test_unusual(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
+    sr_runfile *f = open_unusual(name_twice);
+    assert_int_equal(sr_run_find_site(f, "stem"), 0); /* the first of this name */
+    assert_string_equal(sr_run_definition(f, "/steps/loss"), sr_run_definition(f, "steps/loss"));
+    assert_true(strlen(sr_run_definition(f, "steps/loss")) > 0);
+    assert_string_equal(sr_run_definition(f, "steps/nothing"), "");
+    assert_string_equal(sr_run_main_norm(f), "bn");
+    sr_run_close(f);
+    f = open_unusual(make_older);
+    assert_int_equal(sr_run_get_site(f, 0)->observed, 0);
+    check_ok(sr_run_get_embedding(f, "shared", &e, &why), &why);
+    assert_string_equal(e.method, "");
+    sr_run_close(f);
+    f = open_unusual(without_norms);
+    assert_null(sr_run_main_site(f));
+    assert_string_equal(sr_run_main_norm(f), "none");
+    sr_run_close(f);
+    f = open_unusual(empty_embedding);
+    assert_int_equal(sr_run_get_embedding(f, "shared", &e, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "/embeddings/shared: no values");
+    sr_run_close(f);
+}
+
+static void test_no_path(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    assert_null(sr_run_open(NULL, &why));
+    check_failure(&why, SR_USAGE, "no path of a run file");
+    assert_null(sr_run_open("", NULL));
+    assert_null(sr_run_open(sample_path("nowhere.h5"), NULL));
+}
+
 static void test_foreign(void **state) {
     (void)state;
     const char *path = sample_path("foreign.h5");
@@ -439,6 +607,10 @@ int main(void) {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0); /* many small files */
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unusual),
+        cmocka_unit_test(test_no_path),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_without_state),
         cmocka_unit_test(test_recovered_values),

@@ -6,16 +6,29 @@
 
 #include "testing/failing_calls.h"
 
+/* What the failing call gives as its reason: none that is known, no memory, no space in a file. */
+typedef enum { FAILING_UNKNOWN, FAILING_MEMORY, FAILING_SPACE } failing_reason;
+
+static failing_reason failing_gives;
+static const char *failing_only; /* only its calls count; NULL: those of all functions */
+
 static void failing_complain(void) {
-    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_INTERNAL, H5E_SYSTEM,
-             "made to fail");
+    static const char *const text[] = {"made to fail", "no room", "made to be full"};
+    const hid_t major[] = {H5E_INTERNAL, H5E_RESOURCE, H5E_FILE},
+                minor[] = {H5E_SYSTEM, H5E_NOSPACE, H5E_NOSPACE};
+    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, major[failing_gives],
+             minor[failing_gives], "%s", text[failing_gives]);
+}
+
+static bool failing_hdf5_now(const char *name, const void *caller) {
+    if (failing_only && strcmp(name, failing_only) != 0) return false;
+    return failing_now(FAILING_HDF5, caller);
 }
 
 #define FAILING_H5(type, name, parameters, arguments, value)                                       \
     type name parameters {                                                                         \
         FAILING_REAL(type, name, parameters);                                                      \
-        if (!failing_now(FAILING_HDF5, __builtin_return_address(0)))                               \
-            return original.call arguments;                                                        \
+        if (!failing_hdf5_now(#name, __builtin_return_address(0))) return original.call arguments; \
         failing_complain();                                                                        \
         return value;                                                                              \
     }
@@ -24,7 +37,7 @@ static void failing_complain(void) {
     type name parameters {                                                                         \
         FAILING_REAL(type, name, parameters);                                                      \
         const type result = original.call arguments;                                               \
-        if (!failing_now(FAILING_HDF5, __builtin_return_address(0))) return result;                \
+        if (!failing_hdf5_now(#name, __builtin_return_address(0))) return result;                  \
         failing_complain();                                                                        \
         return value;                                                                              \
     }

@@ -16,6 +16,7 @@
  */
 #include "hdf5/guard/h5_guard.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,7 +128,15 @@ static hid_t open_group(hid_t file, h5_reading *r, const char *path, size_t leng
     return id;
 }
 
-h5_way h5_reach(hid_t file, const char *path) {
+bool h5_guard_complete(hid_t file) {
+    const h5_reading *r = reading_of(file);
+    if (!r || !r->failed) return true;
+    errno = r->failed;
+    h5_driver_fail(false, "read");
+    return false;
+}
+
+static h5_way search(hid_t file, const char *path) {
     h5_reading *r = reading_of(file);
     const char *last = strrchr(path, '/');
     h5_way way = {.at = file, .name = path};
@@ -140,12 +149,18 @@ h5_way h5_reach(hid_t file, const char *path) {
     return (h5_way){find_link(group, last + 1), group, last + 1};
 }
 
+h5_way h5_reach(hid_t file, const char *path) {
+    h5_way way = search(file, path);
+    if (way.found == 0 && !h5_guard_complete(file)) way.found = -1;
+    return way;
+}
+
 /* HDF5 1.10 crashes when it lists a group with an unreadable link. The search for an absent name
  * reads all links, and fails without a crash. */
 bool h5_guard_links(hid_t at, const char *group) {
     char name[2 * H5_NAME_SIZE];
     if (snprintf(name, sizeof name, "%s/\x01", group) >= (int)sizeof name) return false;
-    return H5Lexists(at, name, H5P_DEFAULT) >= 0;
+    return H5Lexists(at, name, H5P_DEFAULT) >= 0 && h5_guard_complete(at);
 }
 
 /* -- datasets -------------------------------------------------------------------------------- */
@@ -231,7 +246,10 @@ static bool check_stored(hid_t set, const extent *e) {
     for (int i = 0; i < e->rank; i++)
         if (e->dims[i] == 0) return true;
     for (int i = 0; i < e->rank && fits; i++) fits = multiply(&bytes, e->dims[i]);
-    if (fits && bytes <= e->file && bytes <= H5Dget_storage_size(set)) return true;
+    H5Eclear2(H5E_DEFAULT); /* H5Dget_storage_size returns 0 for a failure, too */
+    const hsize_t stored = H5Dget_storage_size(set);
+    if (H5Eget_num(H5E_DEFAULT) != 0) return false;
+    if (fits && bytes <= e->file && bytes <= stored) return true;
     return refuse("larger than its stored bytes");
 }
 

@@ -159,7 +159,7 @@ static reader_looks sample_run(const sr_runfile *f, int64_t site) {
 }
 
 static bool differ(const char *a, const char *b) {
-    return strcmp(a ? a : "", b ? b : "") != 0;
+    return strcmp(a, b) != 0;
 }
 
 /* True if they differ by more than a tenth. */
@@ -171,7 +171,7 @@ static bool apart(double a, double b) {
 static const char *config_line(const sr_runfile *f, const char *key, size_t *length) {
     const char *at = sr_run_get_info(f)->config;
     const size_t size = strlen(key);
-    for (; at && *at; at += strcspn(at, "\n"), at += *at == '\n') {
+    for (; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         *length = strcspn(at, "\n");
         if (*length > size && strncmp(at, key, size) == 0 && at[size] == ' ') return at;
     }
