@@ -95,7 +95,7 @@ static bool count_lines_again(dataset *d, data_split split, data_counts *c) {
 
 sr_status data_count(dataset *d, data_split split, data_counts *c, sr_failure *why) {
     *c = (data_counts){.unit = "sentences"};
-    switch (d->shape.task) {
+    switch (d->shape.task) { /* unreached: a value that is no task */
     case TASK_IMAGES:
         count_images(&d->images.split[split], c);
         break;

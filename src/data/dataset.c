@@ -18,7 +18,7 @@ int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens) {
 
 int64_t data_tokens(const dataset *d, data_split split) {
     const running_split *text = &d->running.split[split];
-    switch (d->shape.task) {
+    switch (d->shape.task) { /* unreached: a value that is no task */
     case TASK_IMAGES:
         return d->images.split[split].count;
     case TASK_PAIRS:

@@ -348,6 +348,7 @@ static void full_disk(rlim_t limit) {
     sr_failure why = {0};
     npz_writer *w = npz_create(path_of("full/a.npz"), true, &why);
     check_ok(npz_add(w, "zero", &a, &why), &why);
+    check_ok(npz_add(w, "again", &a, &why), &why);
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &small);
     npz_write(w, &why);
@@ -362,8 +363,8 @@ static void full_disks(void **state) {
     (void)state;
     full_disk(0);
     full_disk(4096);
-    full_disk(400000); /* the numbers fit, the directory of the archive does not */
-    full_disk(400200);
+    full_disk(800340); /* the numbers fit, the directory of the archive does not */
+    full_disk(800400);
 }
 
 /* Every cut and every changed byte is noticed or harmless; nothing crashes. */
@@ -478,6 +479,96 @@ static void claimed_sizes(void **state) {
     npz_close(r);
 }
 
+static size_t put_number(uint8_t *to, int size, uint64_t value) {
+    for (int i = 0; i < size; i++) to[i] = (uint8_t)(value >> 8 * i);
+    return (size_t)size;
+}
+
+/* What both headers of a forged entry share. */
+static size_t put_forged(uint8_t *to, int flags, int method) {
+    size_t n = put_number(to, 2, 45);
+    n += put_number(to + n, 2, (uint64_t)flags);
+    n += put_number(to + n, 2, (uint64_t)method);
+    n += put_number(to + n, 8, 0x21 << 16); /* time, day, checksum */
+    n += put_number(to + n, 8, UINT64_MAX); /* sizes: of 64 bits */
+    n += put_number(to + n, 2, 5);
+    return n + put_number(to + n, 2, 20);
+}
+
+static size_t put_forged_name(uint8_t *to, uint64_t size, uint64_t stored) {
+    memcpy(to, "a.npy", 5);
+    size_t n = 5 + put_number(to + 5, 2, 1);
+    n += put_number(to + n, 2, 16);
+    n += put_number(to + n, 8, size);
+    return n + put_number(to + n, 8, stored);
+}
+
+/* An archive without bytes whose directory has a.npy of these sizes. */
+static void forge(const char *path, int flags, int method, uint64_t stored, uint64_t size) {
+    uint8_t file[512] = "PK\3\4";
+    size_t n = 4 + put_forged(file + 4, flags, method);
+    n += put_forged_name(file + n, size, stored);
+    const size_t directory = n;
+    memcpy(file + n, "PK\1\2", 4);
+    n += 4 + put_number(file + n + 4, 2, 45);
+    n += put_forged(file + n, flags, method);
+    n += put_number(file + n, 8, 0), n += put_number(file + n, 6, 0); /* comment to offset */
+    n += put_forged_name(file + n, size, stored);
+    const size_t end = n;
+    memcpy(file + n, "PK\5\6", 4);
+    n += 4 + put_number(file + n + 4, 4, 0);
+    n += put_number(file + n, 2, 1), n += put_number(file + n, 2, 1);
+    n += put_number(file + n, 4, end - directory), n += put_number(file + n, 4, directory);
+    n += put_number(file + n, 2, 0);
+    write_bytes(path, (const char *)file, n);
+}
+
+/* Entries that are neither stored nor deflated, or of sizes that no archive has: nothing is read. */
+static void forged_entries(void **state) {
+    (void)state;
+    static const struct {
+        int flags, method;
+        uint64_t stored, size;
+        const char *part;
+    } entry[] = {
+        {1, 0, 152, 152, "a.npy: neither stored nor deflated"}, /* encrypted */
+        {0, 12, 152, 152, "a.npy: neither stored nor deflated"},
+        {0, 8, 1 << 17, 1 << 27, "a.npy: unpacks to 134217728 bytes; the archive has 1"},
+        {0, 8, UINT64_C(1) << 62, UINT64_C(1) << 62, "unpacks to 4611686018427387904 bytes"},
+        {0, 8, UINT64_MAX / 1032, INT64_MAX, "9223372036854775807 bytes, of which"},
+    };
+    for (size_t i = 0; i < sizeof entry / sizeof *entry; i++) {
+        sr_failure why = {0};
+        npz_array a;
+        forge(path_of("forged.npz"), entry[i].flags, entry[i].method, entry[i].stored,
+              entry[i].size);
+        npz_reader *r = npz_open(path_of("forged.npz"), &why);
+        check_ok(why.status, &why);
+        npz_read(r, "a", &a, &why);
+        check_failure(&why, SR_FORMAT, entry[i].part);
+        npz_close(r);
+    }
+}
+
+/* The shape of an array that is longer than the bytes read for it. */
+static void long_array(void **state) {
+    (void)state;
+    enum { LONG = 20000 };
+    sr_failure why = {0};
+    npz_array a = array(NPZ_FLOAT64, calloc(LONG, sizeof(double)), 1, (int64_t[]){LONG}), read;
+    ((double *)a.data)[LONG - 1] = 7;
+    npz_writer *w = npz_create(path_of("long.npz"), true, &why);
+    check_ok(npz_add(w, "a", &a, &why), &why);
+    check_ok(npz_write(w, &why), &why);
+    npz_reader *r = npz_open(path_of("long.npz"), &why);
+    check_ok(npz_shape(r, "a", &read, &why), &why);
+    assert_int_equal(read.dim[0], LONG);
+    check_ok(npz_read(r, "a", &read, &why), &why);
+    check_equals(((double *)read.data)[LONG - 1], 7);
+    npz_close(r);
+    free(a.data), free(read.data);
+}
+
 /* An archive with a.npy, whose header says six numbers of four bytes. */
 static void write_six(const char *path, size_t size) {
     static char entry[NPY_HEADER_MAX + 64];
@@ -520,14 +611,15 @@ static void no_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),   cmocka_unit_test(same_bytes),
-        cmocka_unit_test(header_bytes), cmocka_unit_test(numpy_reads),
-        cmocka_unit_test(numpy_writes), cmocka_unit_test(places),
-        cmocka_unit_test(appeared),     cmocka_unit_test(part_appeared),
-        cmocka_unit_test(names),        cmocka_unit_test(full_disks),
-        cmocka_unit_test(synchronised), cmocka_unit_test(damaged),
-        cmocka_unit_test(no_archive),   cmocka_unit_test(claimed_sizes),
-        cmocka_unit_test(no_file),      cmocka_unit_test(other_sizes_than_the_shape),
+        cmocka_unit_test(round_trip),     cmocka_unit_test(same_bytes),
+        cmocka_unit_test(header_bytes),   cmocka_unit_test(numpy_reads),
+        cmocka_unit_test(numpy_writes),   cmocka_unit_test(places),
+        cmocka_unit_test(appeared),       cmocka_unit_test(part_appeared),
+        cmocka_unit_test(names),          cmocka_unit_test(full_disks),
+        cmocka_unit_test(synchronised),   cmocka_unit_test(damaged),
+        cmocka_unit_test(no_archive),     cmocka_unit_test(claimed_sizes),
+        cmocka_unit_test(no_file),        cmocka_unit_test(other_sizes_than_the_shape),
+        cmocka_unit_test(forged_entries), cmocka_unit_test(long_array),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

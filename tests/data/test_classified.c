@@ -143,6 +143,7 @@ static void wrong_lines(void **state) {
     refuse_files("labelled", "0 a\n 1 b\n", good, "train:2: the line begins with a blank");
     refuse_files("labelled", "0 a\n0 b\n", good, "train: one label in 2 lines");
     refuse_files("labelled", "\n\n", good, "train: no label in 2 lines");
+    refuse_files("labelled", good, "1 a\n 1 b\n", "valid:2: the line begins with a blank");
     refuse_files("labelled", "0\n1\n", good, "no training sentence is left, 2 are empty");
     refuse_files("labelled", "", good, "train:1: holds no line");
     refuse_files("labelled", label, good, "train:1: label 'xxxx");
@@ -161,9 +162,9 @@ static void wrong_files(void **state) {
     write_text(dir, "train", "0 a\n1 b\n");
     refuse_data(&o, SR_IO, "valid: No such file or directory (nor ");
     *o.validpref = 0;
-    for (int i = 0; i < 3; i++) {
-        o.valid_share = (const double[]){0, 0.01, 0.99}[i];
-        refuse_data(&o, SR_USAGE, i < 2 ? "leaves no validation" : "leaves nothing for training");
+    for (int i = 0; i < 5; i++) {
+        o.valid_share = (const double[]){0, 0.01, -1, 2, 0.99}[i];
+        refuse_data(&o, SR_USAGE, i < 4 ? "leaves no validation" : "leaves nothing for training");
     }
     *o.trainpref = 0;
     refuse_data(&o, SR_USAGE, "trainpref is empty");
@@ -179,6 +180,111 @@ static void wrong_files(void **state) {
     dataset *d = open_data(&o);
     expect_note(d, "valid (not UTF-8: read as Windows-1252)");
     data_close(d);
+}
+
+/* Labels of fastText after the first, a header, names of many classes. */
+static void odd_labels(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = options("labelled", dir);
+    write_text(dir, "train",
+               "__label__a  __label__b\t__label__c  one\n__label__b\nlabellabel __label__x\n"
+               "__label__b __label__a\n__label__a _ two\n");
+    write_text(dir, "valid", "__label__a one\n");
+    refuse_data(&o, SR_FORMAT, "train:1: several labels, but the model learns one");
+    strcpy(o.labels, "first");
+    dataset *d = open_data(&o);
+    expect_text(d, SPLIT_TRAIN, 0, "one ", 0);
+    expect_text(d, SPLIT_TRAIN, 1, "__label__x ", 2);
+    expect_note(d, "; 3 labels after the first of a line left out");
+    data_close(d);
+    write_text(dir, "train", "__label__a __label__b one\n__label__b two\n");
+    d = open_data(&o);
+    expect_note(d, "; 1 label after the first of a line left out");
+    data_close(d);
+    write_text(dir, "train", "klass text\nclass a\nclass b\nother c\nother d\n");
+    write_text(dir, "valid", "other d\n"); /* as long as the header */
+    d = open_data(&o);
+    expect_note(d, "; header 'klass' of line 1 left out");
+    assert_int_equal(data_get_shape(d)->classes, 2);
+    data_close(d);
+    write_text(dir, "valid", "\nclass d\n");
+    d = open_data(&o);
+    expect_text(d, SPLIT_VALID, 0, "d ", 0);
+    data_close(d);
+    char many[256] = "";
+    for (int i = 0; i < 12; i++) sprintf(many + strlen(many), "c%02d a\n", i);
+    write_text(dir, "train", many), write_text(dir, "valid", "c00 a\n");
+    d = open_data(&o);
+    expect_note(d, "; labels c00, c01, c02, c03, c04, c05, c06, c07, c08 ... c11;");
+    data_close(d);
+    write_text(dir, "train", "99999999999999999999 a\n2 a\n1 a\n"); /* no integer of 64 bits */
+    write_text(dir, "valid", "2 a\n");
+    d = open_data(&o);
+    expect_text(d, SPLIT_TRAIN, 0, "a ", 2);
+    data_close(d);
+    write_text(dir, "train", "1 a\n01 b\n0 c\n+1 d\n"), write_text(dir, "valid", "1 a\n");
+    d = open_data(&o);
+    expect_note(d, "; labels 0, +1, 01, 1;");
+    data_close(d);
+}
+
+/* What a column keeps as it is. */
+static void odd_columns(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = options("labelled-csv", dir);
+    write_text(dir, "train", "1,\n2,a\\tb\n1,c\\\n2,\\n\n");
+    write_text(dir, "valid", "1,c\n");
+    dataset *d = open_data(&o);
+    expect_note(d, "(2 without a word left out)");
+    expect_text(d, SPLIT_TRAIN, 0, "a\\tb ", 1);
+    expect_text(d, SPLIT_TRAIN, 1, "c\\ ", 0);
+    data_close(d);
+}
+
+static void refuse_tree(const char *line, const char *part) {
+    char text[256];
+    snprintf(text, sizeof text, "(1 (2 a)(3 b))\n(0 c)\n%s\n", line);
+    refuse_files("labelled", text, "1 a\n", part);
+}
+
+/* Sentiment trees: labels of the roots; a first line that only begins like one is text. */
+static void trees_of_labels(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = options("labelled", dir);
+    write_text(dir, "train", "(1 (2 a)(3 b))\n(0\tc(2 d))\n"), write_text(dir, "valid", "1 b\n");
+    dataset *d = open_data(&o);
+    expect_text(d, SPLIT_TRAIN, 0, "a b ", 1);
+    expect_text(d, SPLIT_TRAIN, 1, "c d ", 0);
+    data_close(d);
+    refuse_tree("(0 (2 a", "train:3: parentheses of the tree do not match");
+    refuse_tree("(0", "train:3: parentheses of the tree do not match");
+    refuse_tree("(0 a)(1 b)", "train:3: something follows the tree");
+    refuse_tree("0 a", "train:3: the line is no tree, but line 1 is one");
+    refuse_tree("(0 (a b) ( c))", "train:3: a node of the tree has no label");
+    static const char *const text[] = {"(1111", "(1x a", "(a b)", "(1/2 a", "(1) a"};
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        refuse_files("labelled", text[i], "1 a\n", "train: one label in 1 lines");
+}
+
+static void folders_of_classes(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = options("labelled", dir);
+    write_in(dir, "train/neg", "1", "a\n"), write_in(dir, "train/pos", "1", "b\r\nc\n");
+    write_text(dir, "valid", "pos a\n");
+    dataset *d = open_data(&o);
+    expect_text(d, SPLIT_TRAIN, 1, "b c ", 1);
+    data_close(d);
+    strcpy(o.encoding, "utf-16");
+    refuse_data(&o, SR_USAGE, "encoding 'utf-16' is not one of auto|utf-8|latin-1");
+    *o.encoding = 0;
+    write_in(dir, "train/a b", "1", "a\n");
+    refuse_data(&o, SR_FORMAT, "train/a b: a class with a blank in its name");
+    strcpy(o.trainpref, "valid/neg"); /* below a file */
+    refuse_data(&o, SR_IO, "valid/neg: ");
 }
 
 /* -- polarity */
@@ -250,6 +356,8 @@ static void wrong_polarity(void **state) {
     (void)state;
     const char *const folds[] = {"0/10", "11/10", "1/2", "3", "1/10x", "1/2000", "a/b"};
     data_options o = polarity(write_polarity(10));
+    o.valid_count = o.test_count = -1; /* the default */
+    refuse_data(&o, SR_USAGE, "use all 20 lines");
     o.valid_count = 5, o.test_count = 15;
     refuse_data(&o, SR_USAGE, "valid-count 5 and test-count 15 use all 20 lines");
     o.test_count = 30;
@@ -260,6 +368,8 @@ static void wrong_polarity(void **state) {
     }
     strcpy(o.fold, "1/21");
     refuse_data(&o, SR_USAGE, "20 lines are fewer than the folds");
+    *o.trainpref = 0;
+    refuse_data(&o, SR_USAGE, "trainpref is empty");
     strcpy(o.trainpref, "mr");
     refuse_data(&o, SR_IO, "mr.neg: No such file or directory (nor ");
 }
@@ -317,6 +427,10 @@ int main(void) {
         cmocka_unit_test(labels_and_texts),
         cmocka_unit_test(columns),
         cmocka_unit_test(validation_is_drawn),
+        cmocka_unit_test(odd_labels),
+        cmocka_unit_test(odd_columns),
+        cmocka_unit_test(trees_of_labels),
+        cmocka_unit_test(folders_of_classes),
         cmocka_unit_test(wrong_lines),
         cmocka_unit_test(wrong_files),
         cmocka_unit_test(polarity_is_split_at_random),

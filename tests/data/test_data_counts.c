@@ -42,6 +42,10 @@ static void pairs(void **state) {
     expect(&o, SPLIT_VALID, "pairs",
            (const int64_t[]){2, 4, 4, 2, 3, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0});
     expect(&o, SPLIT_TEST, "pairs", (const int64_t[COUNTS]){0});
+    write_text(dir, "valid.de", "a\nb\n"); /* 1 to 10, 1 to 9 */
+    write_text(dir, "valid.en", "A A A A A A A A A A\nB B B B B B B B B\n");
+    expect(&o, SPLIT_VALID, "pairs",
+           (const int64_t[]){2, 2, 19, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1});
 }
 
 static void running_text(void **state) {

@@ -79,6 +79,11 @@ static void looks(void **state) {
         {"Hi.\tHallo!\nRun!\tLauf!\nI see.\tIch verstehe.\n", LOOKS_TABBED},
         {"Hi.\tHallo!\nRun!\n", LOOKS_TEXT},
         {"the cat\nthe dog\nthe end\n", LOOKS_TEXT}, /* one first word is no label */
+        {"w +1 -2 3\nv 1 2 3\n", LOOKS_VECTORS},
+        {"\ta\t_\tN\tN\t_\t0\troot\t_\t_\n\n", LOOKS_TABBED}, /* a tree's word has a number */
+        {"x\ta\t_\tN\tN\t_\t0\troot\t_\t_\n\n", LOOKS_TABBED},
+        {"1 a\n2 b\n3 c\n4 d\n5 e\n6 f\n7 g\n8 h\n9 i\n10 j\n11 k\n", LOOKS_TEXT},
+        {"1 a\n2 b\n3 c\n4 d\n5 e\n6 f\n7 g\n8 h\n9 i\n10 j\n", LOOKS_LABELLED},
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         if (look(want[i].text, false).kind != want[i].kind)
@@ -87,12 +92,57 @@ static void looks(void **state) {
     assert_true(look("1 Anna B-PER\n2 is O\n\n1 B B-PER\n", false).numbered);
     assert_true(look("0 Anna B-PER\n1 is O\n\n0 B B-PER\n", false).numbered);
     assert_false(look("1 Anna B-PER\n1 is O\n\n1 B B-PER\n", false).numbered);
+    assert_false(look("1 Anna B-PER\n", false).numbered);
     assert_true(look("New York\tB-LOC\nis\tO\n", false).tabs);
     assert_false(look("York\tB-LOC\nis\tO\n", false).tabs);
     assert_true(look("1\ta b\t2\tc d\n3\ta e\t4\tc f\n", false).export4);
     assert_false(look("1\ta b\t2\tc d\na\ta e\t4\tc f\n", false).export4);
     assert_true(look("__label__a __label__b x\n__label__a y\n", false).several);
     assert_false(look("__label__a x\n__label__a y\n", false).several);
+}
+
+static text_kind kind_of(const char *text, size_t size) {
+    file_bytes f = {.byte = malloc(size + 1), .size = size};
+    assert_non_null(f.byte);
+    memcpy(f.byte, text, size);
+    f.byte[size] = 0;
+    const text_kind kind = text_look(&f, false).kind;
+    free(f.byte);
+    return kind;
+}
+
+/* Longer texts than a reader's own buffers take. */
+static void looks_of_long_texts(void **state) {
+    (void)state;
+    enum { ROOM = 1 << 17, FAR = 65600 };
+    char *text = calloc(1, ROOM), *at = text;
+    assert_non_null(text);
+    for (int line = 0; line < 2; line++) {
+        *at++ = 'w';
+        for (int i = 0; i < 100; i++) *at++ = ' ', *at++ = '1';
+        *at++ = '\n';
+    }
+    assert_int_equal(kind_of(text, (size_t)(at - text)), LOOKS_VECTORS); /* of 100 numbers */
+    at[-2] = 'x'; /* the last columns are not looked at */
+    assert_int_equal(kind_of(text, (size_t)(at - text)), LOOKS_VECTORS);
+    text[2 * 63] = 'x';
+    assert_int_equal(kind_of(text, (size_t)(at - text)), LOOKS_TEXT);
+    memset(text, 'w', FAR); /* a zero behind those that are looked for is no digit */
+    memcpy(text + FAR, " 1 2\0 3\nv 1 2 3\n", 16);
+    assert_int_equal(kind_of(text, FAR + 16), LOOKS_TEXT);
+    text[FAR + 4] = '0';
+    assert_int_equal(kind_of(text, FAR + 16), LOOKS_VECTORS);
+    for (at = text; at < text + 2000 * 6; at += 6) memcpy(at, "a b\tc\n", 6);
+    memcpy(at, "lines after 2000\n", 17);
+    assert_int_equal(kind_of(text, 2000 * 6 + 17), LOOKS_TABBED);
+    assert_int_equal(kind_of(text + 6, 1999 * 6 + 17), LOOKS_LABELLED); /* another label */
+    for (int i = 0; i < 20; i++) memcpy(text + 6 * i, i % 2 ? "neg a\n" : "pos b\n", 6);
+    assert_int_equal(kind_of(text, 20 * 6), LOOKS_LABELLED); /* ten lines of each label */
+    assert_int_equal(kind_of(text, 19 * 6), LOOKS_TEXT);
+    memset(text, 'n', 64), memcpy(text + 64, "\ta\n", 3);
+    memcpy(text + 67, text, 67);
+    assert_int_equal(kind_of(text, 2 * 67), LOOKS_TABBED); /* no label is so long */
+    free(text);
 }
 
 /* Each finding as "data key=value ...;". */
@@ -153,6 +203,15 @@ static void languages(void **state) {
     expect(dir, "parallel trainpref=news validpref= testpref= source=cs target=fr;");
 }
 
+/* German without English: the first two. */
+static void german_alone(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "x.fr", "a b\n"), write_text(dir, "x.de", "a b\n");
+    write_text(dir, "x.cs", "a b\n");
+    expect(dir, "parallel trainpref=x validpref= testpref= source=cs target=de;");
+}
+
 /* Names that the formats of images have. */
 static void images(void **state) {
     (void)state;
@@ -172,6 +231,10 @@ static void images(void **state) {
     write_text(dir, "qmnist-train-images-idx3-ubyte", "x");
     write_text(dir, "qmnist-train-labels-idx2-int", "x");
     expect(dir, "idx;");
+    dir = make_folder(); /* labels are found by their number alone */
+    write_text(dir, "train-idx3-ubyte", "x"), write_text(dir, "train-idx1-ubyte", "x");
+    expect(dir, "idx idx-train-images=train-idx3-ubyte idx-train-labels=train-idx1-ubyte "
+                "idx-test-images= idx-test-labels=;");
     dir = make_folder(); /* without labels the test images are none */
     write_text(dir, "emnist-a-train-images-idx3-ubyte", "x");
     write_text(dir, "emnist-a-train-labels-idx1-ubyte", "x");
@@ -180,6 +243,7 @@ static void images(void **state) {
                 "idx-train-labels=emnist-a-train-labels-idx1-ubyte idx-test-images= "
                 "idx-test-labels=;");
     write_text(dir, "emnist-a-test-labels-idx1-ubyte", "x");
+    write_text(dir, "README.md.gz", "x");
     expect(dir, "idx idx-transpose=yes idx-train-images=emnist-a-train-images-idx3-ubyte "
                 "idx-train-labels=emnist-a-train-labels-idx1-ubyte "
                 "idx-test-images=emnist-a-test-images-idx3-ubyte "
@@ -197,6 +261,9 @@ static void folders_of_classes(void **state) {
     expect(dir, "labelled trainpref=train validpref=valid testpref=test;");
     dir = make_folder();
     write_in(dir, "train/a", "1", "x\n"), write_in(dir, "test/a", "1", "x\n");
+    expect(dir, "");
+    write_in(dir, "train-old/a", "1", "x\n"), write_in(dir, "train-old/b", "1", "x\n");
+    write_in(dir, "train.gz", "1", "x\n"); /* a folder, whatever its name */
     expect(dir, "");
 }
 
@@ -367,8 +434,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roles),
         cmocka_unit_test(looks),
+        cmocka_unit_test(looks_of_long_texts),
         cmocka_unit_test(splits),
         cmocka_unit_test(languages),
+        cmocka_unit_test(german_alone),
         cmocka_unit_test(random_bytes),
         cmocka_unit_test(images),
         cmocka_unit_test(folders_of_classes),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "data_files.h"
 
@@ -258,6 +259,7 @@ static void refuses_headers(void **state) {
         {8, 0, "byte 8: images of 0 x 3 pixels"},
         {8, 0xffffffff, "byte 8: images of 4294967295 x 3 pixels, sides are 1..4096"},
         {12, 5000, "byte 8: images of 5 x 5000 pixels"},
+        {12, 0, "byte 8: images of 5 x 0 pixels"},
         {12, 4000, "byte 376: cut off after 0 of 24 images"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -319,6 +321,51 @@ static void refuses_test_files(void **state) {
     put_word(bytes + 8, COLUMNS), put_word(bytes + 12, ROWS);
     write_bytes(dir, TEST, bytes, n);
     refuse_data(&o, SR_FORMAT, TEST ": byte 8: images of 3 x 5 pixels, those of ");
+    put_word(bytes + 8, ROWS), put_word(bytes + 12, 2 * COLUMNS), put_word(bytes + 4, 3);
+    write_bytes(dir, TEST, bytes, n), write_labels(dir, TEST_LABEL, 3, 1, 3);
+    refuse_data(&o, SR_FORMAT, TEST ": byte 8: images of 5 x 6 pixels, those of ");
+    o.batch_size = 0;
+    refuse_data(&o, SR_USAGE, "batch-size 0 is below 1");
+}
+
+/* QMNIST's labels are of several numbers each. */
+static void refuses_wide_labels(void **state) {
+    (void)state;
+    static const struct {
+        unsigned long count, width, label;
+        size_t size;
+        const char *part;
+    } wrong[] = {{24, 0, 0, 12, "byte 12: 24 labels of 0 numbers do not end here"},
+                 {1, 4097, 0, 12 + 4 * 4097, "1 labels of 4097 numbers do not end here"},
+                 {24, 2, 0, 12 + 191, "byte 203: 24 labels of 2 numbers do not end here"},
+                 {24, 2, 256, 12 + 192, "byte 12: label 256 is over 255"},
+                 {24, 2, 3, 11, "magic number 0x00000c02 is not 0x00000801"}};
+    const char *dir = make_folder();
+    data_options o = small_set(dir, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        static unsigned char bytes[5 * ROOM];
+        memset(bytes, 0, sizeof bytes);
+        put_word(bytes, 0xc02), put_word(bytes + 4, wrong[i].count);
+        put_word(bytes + 8, wrong[i].width), put_word(bytes + 12, wrong[i].label);
+        write_bytes(dir, LABELS, bytes, wrong[i].size);
+        refuse_data(&o, SR_FORMAT, wrong[i].part);
+    }
+}
+
+/* Without a folder the files are in the current one. */
+static void names_the_current_folder(void **state) {
+    (void)state;
+    char here[4096];
+    const char *dir = make_folder();
+    data_options o = default_options("idx", "");
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(dir), 0);
+    refuse_data(&o, SR_IO, ".: holds no 'train-images-idx3-ubyte', plain or .gz");
+    write_images(dir, IMAGES, 24, 0);
+    refuse_data(&o, SR_IO, ".: holds no train-labels-idx1-ubyte, plain or .gz, to train-images");
+    o = default_options("cifar10", ""), refuse_data(&o, SR_IO, ".: holds none of data_batch_1.bin");
+    o = default_options("cifar100", ""), refuse_data(&o, SR_IO, ".: holds no train.bin");
+    assert_int_equal(chdir(here), 0);
 }
 
 static void refuses_damaged_gzip(void **state) {
@@ -369,6 +416,7 @@ int main(void) {
         cmocka_unit_test(other_names),          cmocka_unit_test(counts_labels_and_transposes),
         cmocka_unit_test(augments_grey_images), cmocka_unit_test(refuses_headers),
         cmocka_unit_test(refuses_labels),       cmocka_unit_test(refuses_test_files),
+        cmocka_unit_test(refuses_wide_labels),  cmocka_unit_test(names_the_current_folder),
         cmocka_unit_test(refuses_damaged_gzip), cmocka_unit_test(reads_the_shared_mnist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,51 @@ static void refuses_uneven_and_damaged_text(void **state) {
     refuse_data(&o, SR_FORMAT, "valid.en:1: holds no line");
 }
 
+/* Lines of the validation text, with the blanks as they are. */
+static void expect_lines(const data_options *o, const char *want) {
+    char text[512] = "";
+    dataset *d = open_data(o);
+    for (int64_t i = 0; i < data_pairs(d, SPLIT_VALID); i++) {
+        const data_line line = data_source(d, SPLIT_VALID, i);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%.*s|", (int)line.length,
+                 line.byte);
+    }
+    data_close(d);
+    assert_string_equal(text, want);
+}
+
+/* IWSLT's lines of tags in a text, and its sets of segments. */
+static void takes_text_out_of_markup(void **state) {
+    (void)state;
+    const char *dir = write_small();
+    data_options o = default_options("parallel", dir);
+    static const char talk[] = "  <url>http</url>\na <url>\n\t<doc id=\"1\">\n<\n</\n<titles> x\n"
+                               "<tit\n</doc>\n<keywords\tx\nlast";
+    write_text(dir, "valid.de", talk), write_text(dir, "valid.en", talk);
+    expect_lines(&o, "a <url>|<|</|<titles> x|<tit|<keywords\tx|last|");
+    static const char set[] = "<srcset id=x><seg id=\"1\"> one </seg>\n<segment>none</segment>\n"
+                              "x\n<seg>two</seg><seg>no</seg>\n<seg";
+    write_text(dir, "valid.de", set), write_text(dir, "valid.en", set);
+    expect_lines(&o, " one |two|");
+    write_text(dir, "valid.de", "<mteval>\n<seg id=1\n");
+    refuse_data(&o, SR_FORMAT, "valid.de:2: <seg without its >");
+    write_text(dir, "valid.de", "<mteval>\n<seg id=1>a</se\n");
+    refuse_data(&o, SR_FORMAT, "valid.de:2: <seg> without </seg> on its line");
+    write_text(dir, "valid.de", "<mteval>\n");
+    refuse_data(&o, SR_FORMAT, "valid.de:1: holds no line");
+}
+
+static void refuses_empty_names(void **state) {
+    (void)state;
+    data_options o = default_options("parallel", write_small());
+    *o.target = 0;
+    refuse_data(&o, SR_USAGE, "target is not given: files are PREFIX.LANG");
+    strcpy(o.target, "en"), *o.source = 0;
+    refuse_data(&o, SR_USAGE, "source is not given: files are PREFIX.LANG");
+    strcpy(o.source, "de"), *o.trainpref = 0;
+    refuse_data(&o, SR_USAGE, "trainpref is empty");
+}
+
 static void refuses_every_truncation(void **state) {
     (void)state;
     const char *dir = write_small();
@@ -417,6 +462,8 @@ int main(void) {
         cmocka_unit_test(refuses_a_folder_for_a_file),
         cmocka_unit_test(refuses_a_folder_it_may_not_read),
         cmocka_unit_test(refuses_uneven_and_damaged_text),
+        cmocka_unit_test(takes_text_out_of_markup),
+        cmocka_unit_test(refuses_empty_names),
         cmocka_unit_test(refuses_every_truncation),
         cmocka_unit_test(visits_every_pair_once),
         cmocka_unit_test(shuffles_sources_in_every_split),

@@ -102,6 +102,10 @@ static void makes_what_was_not_foreseen(void **state) {
         get(p, train(place[i][0], place[i][1]), &next);
     }
     assert_int_equal(m.missed, sizeof place / sizeof *place - 1);
+    const batch_place other = {SPLIT_VALID, 0, 0}, next = train(0, 1); /* in split */
+    get(p, train(0, 5), &other);
+    get(p, train(0, 0), &next);
+    assert_int_equal(m.missed, sizeof place / sizeof *place + 1);
     prefetch_free(p);
 }
 

@@ -114,6 +114,10 @@ static void refuses(void **state) {
     refuse_data(&o, SR_FORMAT, "train.gz: 11 tokens in 2 sequences are too few for windows of 5");
     o.window = 0;
     refuse_data(&o, SR_USAGE, "tgt-len 0");
+    o.window = 1, o.batch_size = 0;
+    refuse_data(&o, SR_USAGE, "tgt-len 1, batch-size 0 and eval-batch-size 1 must be positive");
+    o.batch_size = 1, o.eval_batch_size = 0;
+    refuse_data(&o, SR_USAGE, "batch-size 1 and eval-batch-size 0 must be positive");
     o = small_options();
     o.vocab_size = 4; /* cuts <unk> */
     refuse_data(&o, SR_FORMAT, "train.gz:4: '<unk>' is not in the dictionary, which has no <unk>");

@@ -111,6 +111,14 @@ static void refuses_what_it_cannot_read(void **state) {
     strcpy(o.columns, "en,-,-,de");
     write_text(dir, "deu.txt", "Hi\tHallo\t\n");
     refuse_data(&o, SR_FORMAT, "deu.txt:1: 3 columns, but de is column 4");
+    strcpy(o.columns, "de,en");
+    write_text(dir, "deu.txt", "Hi\n");
+    refuse_data(&o, SR_FORMAT, "deu.txt:1: 1 column, but en is column 2");
+    strcpy(o.columns, "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,de,en"); /* behind the last that is cut */
+    refuse_data(&o, SR_USAGE, "source language 'de' is not one of the columns");
+    strcpy(o.columns, "de,en");
+    write_text(dir, "deu.txt", "Hi\tHo\t3\t4\t5\t6\t7\t8\t9\t10\t11\t12\t13\t14\t15\t16\t17\n");
+    data_close(open_data(&o));
     write_text(dir, "deu.txt", "Hi\tHallo\nRun\tLa\xfcuf\n");
     refuse_data(&o, SR_FORMAT, "deu.txt:2: byte 6 of the line is 0xfc, not UTF-8");
     write_text(dir, "deu.txt", "");
@@ -122,6 +130,10 @@ static void refuses_what_it_cannot_read(void **state) {
     strcpy(o.target, "de");
     refuse_data(&o, SR_USAGE, "source and target are one language, 'de'");
     o = options(dir);
+    o.valid_share = -0.1;
+    refuse_data(&o, SR_USAGE, "valid-share -0.1 and test-share 0 leave nothing for training");
+    o.valid_share = 0, o.test_share = -0.1;
+    refuse_data(&o, SR_USAGE, "valid-share 0 and test-share -0.1 leave nothing for training");
     o.valid_share = 0.6, o.test_share = 0.4;
     refuse_data(&o, SR_USAGE, "valid-share 0.6 and test-share 0.4 leave nothing for training");
 }

@@ -224,6 +224,75 @@ static void schemes_of_files(void **state) {
     refuse_data(&o, SR_USAGE, "tag-scheme 'iob9' is not one of iob2|iob1|");
 }
 
+/* Lines with # between sentences that have no tag, or other columns than words. */
+static void comments(void **state) {
+    (void)state;
+    data_options o =
+        options_of(folder_of("#\n# id\n# a b-P\n# a Bx\n\n# a _-P\n# x y B-P\n# O\na B-P\n# O\n\n"
+                             "# B-P\nb O\n",
+                             "# B-P\n# B-P\n"));
+    dataset *d = open_data(&o);
+    expect_note(d, ", 6 comment lines left out");
+    expect_sentence(d, SPLIT_TRAIN, 0, "#/O a/S-P #/O");
+    expect_sentence(d, SPLIT_TRAIN, 1, "#/S-P b/O");
+    expect_sentence(d, SPLIT_VALID, 0, "#/S-P #/S-P"); /* no other line tells their columns */
+    data_close(d);
+    o = options_of(folder_of("# id\n\na B-P\n", "a O\n"));
+    d = open_data(&o);
+    expect_note(d, ", 1 comment line left out");
+    data_close(d);
+}
+
+static void columns_between_tabs(void **state) {
+    (void)state;
+    data_options o = options_of(folder_of("a b\t\tB-P\n\n\tx\tO\nc\t\tO\n", "a b\ty\tO\n"));
+    strcpy(o.delimiter, "tab");
+    dataset *d = open_data(&o);
+    expect_sentence(d, SPLIT_TRAIN, 0, "a b/S-P");
+    const data_line word = data_tagged_word(d, SPLIT_TRAIN, 0, 0);
+    assert_int_equal(word.length, 3);
+    assert_null(data_tagged_word(d, SPLIT_VALID, 0, 9).byte); /* past the end of the file */
+    data_close(d);
+    o = options_of(folder_of("B-P a\nO b\n", "O a\n"));
+    o.word_column = 0, o.tag_column = 1; /* the last one */
+    d = open_data(&o);
+    expect_sentence(d, SPLIT_TRAIN, 0, "a/S-P b/O");
+    data_close(d);
+}
+
+/* A column of words that only numbers them. */
+static void numbering_columns(void **state) {
+    (void)state;
+    static const char *const numbered[] = {"0 B-P\n1 O\n\n0 O\n", "1 B-P\n2 O\n\n1 O\n",
+                                           "0 B-P\n1 O\n\n2 O\n", "1 B-P\n2 O\n\n3 O\n"};
+    for (int i = 0; i < 4; i++) {
+        data_options o = options_of(folder_of(numbered[i], "x O\n"));
+        refuse_data(&o, SR_FORMAT, "train: column 1 only numbers the 3 words");
+    }
+    data_options o = options_of(folder_of("0 B-P\n\n0 O\n", "1 O\n3 O\n"));
+    data_close(open_data(&o)); /* words that are numbers */
+}
+
+/* The attention of a sentence takes the square of its words. */
+static void long_sentences(void **state) {
+    (void)state;
+    enum { WORDS = 4097 };
+    char *text = malloc(WORDS * 6 + 3);
+    assert_non_null(text);
+    for (int i = 0; i < WORDS; i++) memcpy(text + 6 * i, "a B-P\n", 6);
+    text[6 * WORDS] = 0;
+    data_options o = options_of(folder_of(text, "a O\n"));
+    refuse_data(&o, SR_FORMAT,
+                "train:1: a sentence of 4097 words, at most 4096; the file has no blank line");
+    memmove(text + 1, text, 6 * WORDS + 1), text[0] = '\n';
+    o = options_of(folder_of(text, "a O\n"));
+    refuse_data(&o, SR_FORMAT, "train:2: a sentence of 4097 words, at most 4096");
+    text[6 * (WORDS - 1) + 1] = 0; /* one word less */
+    o = options_of(folder_of(text, "a O\n"));
+    data_close(open_data(&o));
+    free(text);
+}
+
 static void refuse(const char *training, const char *validation, const char *part) {
     data_options o = options_of(folder_of(training, validation));
     refuse_data(&o, SR_FORMAT, part);
@@ -242,6 +311,7 @@ static void refusals(void **state) {
     refuse("a B-P\nb B-\n", valid, "train:2: tag 'B-' is of no scheme: ");
     refuse(many_types(), valid, "train:251: tag 'B-250' is of a further type than 250");
     refuse("a B-P\nb Q-P\n", valid, "train:2: tag 'Q-P' is of no scheme: ");
+    refuse("a B-P\n\n# B_P\n", valid, "train:3: tag 'B_P' is of no scheme: "); /* no comment */
     refuse("a B-P\nb M-P\nc I-P\n", valid, "train:3: tag 'I-P' contradicts earlier tags: ");
     refuse("a B-P\n\nb\n", valid, "train:3: 1 column, line 1 has 2");
     refuse("a\n", valid, "train:1: 1 column, word and tag are columns 1 and 2");
@@ -291,6 +361,10 @@ int main(void) {
         cmocka_unit_test(case_and_digits),
         cmocka_unit_test(latin),
         cmocka_unit_test(schemes_of_files),
+        cmocka_unit_test(comments),
+        cmocka_unit_test(columns_between_tabs),
+        cmocka_unit_test(numbering_columns),
+        cmocka_unit_test(long_sentences),
         cmocka_unit_test(refusals),
         cmocka_unit_test(shared_set),
     };

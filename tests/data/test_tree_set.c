@@ -179,6 +179,12 @@ static void one_file_is_cut(void **state) {
     data_close(d);
     o.test_count = 4, o.valid_count = 3;
     refuse_data(&o, SR_USAGE, "3 validation and 4 test sentences use all 7");
+    o.test_count = 0, o.valid_count = 7;
+    refuse_data(&o, SR_USAGE, "7 validation and 0 test sentences use all 7");
+    o.valid_count = -1, o.valid_share = -0.5;
+    refuse_data(&o, SR_USAGE, "valid-share -0.5 is negative");
+    o.valid_count = 0, o.test_count = -1, o.test_share = -0.5;
+    refuse_data(&o, SR_USAGE, "test-share -0.5 is negative");
     strcpy(o.file, "none");
     refuse_data(&o, SR_IO, "none: No such file or directory (nor ");
 }
@@ -226,6 +232,12 @@ static void refusals(void **state) {
     strcpy(o.pos_column, "xpos");
     refuse_data(&o, SR_USAGE, "pos-column 'xpos'");
     o.pos_column[0] = 0;
+    char *const word[] = {o.tree_format, o.punctuation, o.subtypes};
+    for (int i = 0; i < 3; i++) {
+        strcpy(word[i], "odd");
+        refuse_data(&o, SR_USAGE, "is not known");
+        word[i][0] = 0;
+    }
     strcpy(o.validpref, "none");
     refuse_data(&o, SR_IO, "none: No such file or directory (nor ");
     o.validpref[0] = o.trainpref[0] = 0;

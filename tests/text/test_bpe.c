@@ -173,6 +173,9 @@ static void takes_back_the_earliest_merge(void **state) {
 
 static void undoes(void **state) {
     (void)state;
+    char whole[] = "a@@ b";
+    assert_int_equal(bpe_undo(whole, 5, ""), 5); /* no separator: nothing to undo */
+    assert_string_equal(whole, "a@@ b");
     static const char *const cases[][2] = {
         {"l@@ o@@ w e@@ r", "low er"}, {"lo@@ w@@", "low"}, {"lo@@ w@@\n", "low\n"}, {"", ""},
         {"a@@b c", "a@@b c"},          {"@@@ a", "@a"},     {"@@ @@ a", "a"},

@@ -6,6 +6,7 @@
 
 #include "bpe_texts.h"
 #include "testing/failing_malloc.h"
+#include "text/bpe/bpe_step.h"
 
 /* Many different words, some with white space inside, and a frequent one: the others are set aside
  * until it is merged. */
@@ -82,7 +83,30 @@ static void survives(void **state) {
     assert_true(n > 100);
 }
 
+/* Merges that were read become a step, or are freed with what was made of them. */
+static void steps_survive(void **state) {
+    (void)state;
+    if (!failing_malloc_there()) skip();
+    const file_bytes text = text_file("#version: 0.2\na b\n");
+    const line_transform other = lowercase_step();
+    assert_null(bpe_step_codes(&other));
+    bool whole = false;
+    long n = 0;
+    for (; !whole; n++) {
+        sr_failure why = {0};
+        line_transform step = {0};
+        failing_malloc_begin(n);
+        bpe_codes *codes = bpe_codes_parse(&text, -1, &why);
+        if (codes) step = bpe_step_of(codes, &why);
+        whole = step.apply != NULL;
+        if (whole) step.free(step.self);
+        assert_int_equal(failing_malloc_end(), 0);
+        if (!whole) check_failure(&why, SR_MEMORY, "memory");
+    }
+    assert_true(n > 5);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(survives)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(survives), cmocka_unit_test(steps_survive)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,6 +124,7 @@ static sr_status check_entry(const npz_reader *r, const char *name, const zip_st
     const zip_uint64_t known =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     const bool stored = s->comp_method == ZIP_CM_STORE, deflated = s->comp_method == ZIP_CM_DEFLATE;
+    /* unreached: libzip gives all of these for an entry of a file that it has opened */
     if ((s->valid & known) != known || s->encryption_method != ZIP_EM_NONE || !(stored || deflated))
         return sr_fail(why, SR_FORMAT, "%s: %s: neither stored nor deflated", r->path, name);
     const zip_uint64_t most = stored ? s->comp_size

@@ -31,7 +31,7 @@ static data_finding *add_finding(data_found *found, const char *data) {
 }
 
 static void add_option(data_finding *f, const char *key, const char *value) {
-    if (!f || f->options == FIND_OPTIONS) return;
+    if (!f || f->options == FIND_OPTIONS) return; /* unreached: no finding has more than five */
     find_option *o = &f->option[f->options++];
     o->key = key;
     snprintf(o->value, sizeof o->value, "%s", value);

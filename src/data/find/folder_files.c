@@ -33,12 +33,12 @@ static file_role role_of_word(const char *word, size_t length) {
 }
 
 file_role folder_role(const char *name, char rest[FOLDER_NAME]) {
-    if (rest) snprintf(rest, FOLDER_NAME, "%s", name);
+    snprintf(rest, FOLDER_NAME, "%s", name);
     for (const char *at = name; *at;) {
         const size_t length = strcspn(at, "._-");
         const file_role role = role_of_word(at, length);
         if (role != ROLE_NONE) {
-            if (rest) snprintf(rest, FOLDER_NAME, "%.*s*%s", (int)(at - name), name, at + length);
+            snprintf(rest, FOLDER_NAME, "%.*s*%s", (int)(at - name), name, at + length);
             return role;
         }
         at += length + (at[length] != 0);
@@ -80,7 +80,7 @@ _Static_assert(NAME_MAX < FOLDER_NAME, "a name is cut");
 /* A file that went away is one of the others. */
 static sr_status fail_at(folder_files *f, const char *path, sr_failure *why) {
     f->others++;
-    if (errno == ENOENT) return SR_OK;
+    if (errno == ENOENT) return SR_OK; /* unreached: a file that goes after readdir */
     return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
 }
 

@@ -70,7 +70,7 @@ static bool next_line(look *l) {
 static bool is_tree_line(part line) {
     part c[COLUMNS_MOST], last;
     const int n = cut(line, true, c, &last);
-    if (n == 10) return c[0].length && strchr("0123456789", *c[0].byte) && c[0].byte[0];
+    if (n == 10) return *c[0].byte >= '0' && *c[0].byte <= '9';
     return (n == 3 || n == 4) && is_number(c[2], false);
 }
 
@@ -130,6 +130,7 @@ static bool looks_csv(const file_bytes *f, bool named) {
 /* Line 1 is "(3 (2 ...". */
 static bool looks_like_sentiment(const file_bytes *f) {
     look l = {.at = {.file = f}};
+    /* unreached: a text without a line, which text_look has returned before */
     if (!next_line(&l) || l.line.length < 5 || *l.line.byte != '(') return false;
     const size_t digits = strspn(l.line.byte + 1, "0123456789");
     return digits > 0 && l.line.byte[1 + digits] == ' ';

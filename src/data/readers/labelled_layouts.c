@@ -63,8 +63,9 @@ static sr_status add_text(const data_options *o, const char *path, const char *l
     if (status != SR_OK) return status;
     for (size_t i = 0; i < f.size; i++)
         if (f.byte[i] == '\n' || f.byte[i] == '\r') f.byte[i] = ' ';
-    const bool done = buffer_put(out, label, strlen(label)) && buffer_put(out, "\t", 1) &&
-                      buffer_put(out, f.byte, f.size) && buffer_put(out, "\n", 1);
+    buffer_put(out, label, strlen(label)), buffer_put(out, "\t", 1);
+    buffer_put(out, f.byte, f.size);
+    const bool done = buffer_put(out, "\n", 1); /* false after any that failed */
     file_free(&f);
     return done ? SR_OK : no_memory(path, why);
 }

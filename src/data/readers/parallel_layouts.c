@@ -73,7 +73,7 @@ sr_status parallel_strip_markup(file_bytes *f, int64_t *lines, int64_t **number,
         }
         memmove(f->byte + size, keep.byte, keep.length); /* never beyond the line */
         size += keep.length;
-        if (size < f->size) f->byte[size++] = '\n';
+        f->byte[size++] = '\n'; /* the tag of the first line left room for it */
         (*number)[(*lines)++] = w.number;
     }
     f->size = size;

@@ -72,8 +72,8 @@ static bool count_byte(vocab *v, int byte, int64_t times) {
 static bool make_symbols(vocab *v, const byte_parts *p) {
     int64_t count[BYTE_VALUES] = {0};
     bool done = true;
-    const uint8_t *text = p->first[SPLIT_TRAIN]; /* NULL: it is empty */
-    for (int64_t i = 0; text && i < p->size[SPLIT_TRAIN]; i++) {
+    const uint8_t *text = p->first[SPLIT_TRAIN];
+    for (int64_t i = 0; i < p->size[SPLIT_TRAIN]; i++) {
         const int byte = text[i];
         if (count[byte]++ == 0) done = done && count_byte(v, byte, 0);
     }

@@ -98,7 +98,7 @@ static const char *cut_columns(labelled *l, const char *line, size_t length, lab
     l->text.size = 0;
     *done = buffer_put(&l->text, "", 0);
     for (size_t at = 0; *done && at <= length; columns++) {
-        if (columns) *done = *done && buffer_put(&l->text, " ", 1);
+        if (columns) *done = buffer_put(&l->text, " ", 1);
         const char *wrong = read_column(line, length, &at, &l->text, done);
         if (wrong) return wrong;
         if (columns == 0) label = l->text.size;
@@ -130,8 +130,7 @@ static sr_status read_line(labelled *l, const line_walk *w, labelled_line *found
 }
 
 static bool is_header(const labelled *l, const line_walk *w, const labelled_line *line) {
-    return w->number == 1 && *l->header && line->label.byte &&
-           strlen(l->header) == line->label.length &&
+    return w->number == 1 && *l->header && strlen(l->header) == line->label.length &&
            !memcmp(l->header, line->label.byte, line->label.length);
 }
 

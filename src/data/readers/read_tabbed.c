@@ -106,7 +106,8 @@ static sr_status add_line(tabbed *t, int64_t number, const char *line, size_t le
         const data_line side = column[blank ? 0 : t->column[i]];
         for (size_t k = 0; k < side.length && !t->words[i]; k++)
             t->words[i] = side.byte[k] < '0' || side.byte[k] > '9';
-        if (!buffer_put(b, side.byte, side.length) || !buffer_put(b, "\n", 1))
+        buffer_put(b, side.byte, side.length);
+        if (!buffer_put(b, "\n", 1)) /* false after one that failed */
             return sr_fail(why, SR_MEMORY, "%s: out of memory for its columns", t->file.path);
     }
     return SR_OK;

@@ -92,7 +92,8 @@ static bool grow_sentences(sentence_split *p) {
 }
 
 static bool put_word(byte_buffer *b, const char *word, size_t length) {
-    return buffer_put(b, word, length) && buffer_put(b, "\n", 1);
+    buffer_put(b, word, length);
+    return buffer_put(b, "\n", 1); /* false after one that failed */
 }
 
 static bool is_left_out(const sentence_set *s, data_split split) {
