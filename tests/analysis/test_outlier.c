@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "room.h"
 #include "statrec/format.h"
 #include "testing/check.h"
 #include "testing/programs.h"
@@ -59,9 +60,51 @@ static void numbers_are_right(void **state) {
     program_free(&r);
 }
 
+/* The program, to be called with a room of our own. */
+int stat_outlier_main(int argc, char **argv);
+
+static void write_sites(const char *path) {
+    rng r = rng_create(2);
+    sr_recorder *to = run_create(path, run_options());
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "s%d", i);
+        run_add_ln(to, name, 2, i, 3);
+    }
+    for (int step = 1; step <= STEPS; step++) {
+        sr_begin_step(to, step);
+        for (int i = 0; i < 3; i++) {
+            sr_put_rows(to, i, 2);
+            sr_put_scalar(to, i, SR_SCALAR_row_grad_mean, (i + 1) * first_value(step, &r));
+            if (i != 1) sr_put_scalar(to, i, SR_SCALAR_row_grad_var, second_value(step) - i);
+        }
+        run_end_step(to, step);
+    }
+    run_finish(to);
+}
+
+/* Series that do not fit into memory together: two at a time, and each alone, against all. */
+static void some_series_at_a_time(void **state) {
+    (void)state;
+    char *name = "stat-outlier", *stat = "--stat", *both = "row_grad_mean,row_grad_var",
+         *parts = "--parts", *three = "3", *list = "--list";
+    char *run = strdup(program_file("sites.h5"));
+    write_sites(run);
+    for (int columns = 1; columns <= 2; columns++) {
+        const int64_t room_of = columns * 8 * (STEPS + 200);
+        expect_same_table(stat_outlier_main, room_of, (char *[]){name, run, stat, both, NULL}, 5);
+        expect_same_table(stat_outlier_main, room_of,
+                          (char *[]){name, run, stat, both, parts, three, NULL}, 15);
+        expect_same_table(stat_outlier_main, room_of,
+                          (char *[]){name, run, stat, both, parts, three, list, NULL}, 30);
+    }
+    free(run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_right),
+        cmocka_unit_test(some_series_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
