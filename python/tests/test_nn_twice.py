@@ -134,9 +134,14 @@ class Checkpointed(unittest.TestCase):
         self.same(other.state_dict(), plain.state_dict())
 
 
+def gradients(norm):
+    """Of the learned numbers, by name."""
+    return {name: number.grad for name, number in norm.named_parameters()}
+
+
 class Compiled(unittest.TestCase):
     def test_numbers_and_running_values(self):
-        """One graph, compiled once; the same numbers and running values as without."""
+        """One graph, compiled once; the same numbers, gradients and running values as without."""
         mask = torch.arange(16) % 3 > 0
         for name in COMPILED:
             torch._dynamo.reset()
@@ -150,9 +155,8 @@ class Compiled(unittest.TestCase):
                     got = step(compiled, x, g, mask)
                     sn.penalty(other)
                     torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-10)
-                torch.testing.assert_close(
-                    other.state_dict(), plain.state_dict(), rtol=1e-10, atol=1e-10
-                )
+                for of in (torch.nn.Module.state_dict, gradients):
+                    torch.testing.assert_close(of(other), of(plain), rtol=1e-10, atol=1e-10)
                 self.assertEqual(torch._dynamo.utils.counters["stats"]["unique_graphs"], 1)
 
     def test_curves_are_kept(self):
