@@ -12,7 +12,7 @@ trap 'exit 143' TERM
 
 # The output in a form that does not depend on the place or the version.
 normalize() {
-    sed -e "s|$work/tmp|TMP|g" -e "s|$TOP|TOP|g" -e "s/$version/VERSION/g" "$1" >"$1.seen"
+    sed -e "s|$work/tmp|TMP|g" -e "s|$BIN|BIN|g" -e "s|$TOP|TOP|g" -e "s/$version/VERSION/g" "$1" >"$1.seen"
 }
 
 # Compares one output with its file of regular expressions; prints the lines that differ.
