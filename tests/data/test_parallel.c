@@ -80,6 +80,10 @@ static void cuts_the_dictionary(void **state) {
     data_close(d);
     o.vocab_size = 4;
     refuse_data(&o, SR_USAGE, "vocab-size 4 leaves no room");
+    o.vocab_size = 0;
+    snprintf(o.bpe_codes, sizeof o.bpe_codes, "codes");
+    o.bpe_merges = 10;
+    refuse_data(&o, SR_USAGE, "bpe-codes and bpe-merges are both given");
 }
 
 static void uses_the_first_lines_only(void **state) {

@@ -306,6 +306,10 @@ static void impossible_options(void **state) {
     refuse(&o, "max-length 2 leaves no room for words beside 2 marks");
     o = options(1), o.pad_to = 1, o.mark_end = true;
     refuse(&o, "pad-to 1 leaves no room for words beside 1 mark");
+    o = options(1), o.max_length = 1, o.mark_end = true;
+    refuse(&o, "max-length 1 leaves no room for words beside 1 mark");
+    o = options(1), o.pad_to = 2, o.mark_start = o.mark_end = true;
+    refuse(&o, "pad-to 2 leaves no room for words beside 2 marks");
     o = options(1), o.pad_to = 8, o.max_length = 9;
     refuse(&o, "max-length 9 is above pad-to 8");
 }

@@ -168,6 +168,10 @@ static void one_file_is_cut(void **state) {
     assert_true(data_trees_of(d, SPLIT_TRAIN, &t) && t.count == 2);
     assert_true(data_trees_of(d, SPLIT_VALID, &t) && t.first == 4);
     data_close(d);
+    o.limit = 100; /* more than there are */
+    d = open_data(&o);
+    assert_true(data_trees_of(d, SPLIT_TRAIN, &t) && t.count == 4);
+    data_close(d);
     o.limit = 0, o.valid_count = 3; /* each by itself */
     d = open_data(&o);
     assert_true(data_trees_of(d, SPLIT_VALID, &t) && t.first == 3 && t.count == 3);
