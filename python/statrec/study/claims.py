@@ -67,6 +67,7 @@ def shown(args, path, section):
              if not isinstance(test, Paired) and show != "none"]
     metrics = {test.values[0] for test, _ in tests if isinstance(test, Verdict)}
     whole = {tuple(test.experiments) for test, _ in tests if isinstance(test, Verdict)}
+    orders = sum(isinstance(test, Order) for test, _ in tests)
     rows = []
     for test, show in tests:
         more = ""
@@ -74,6 +75,8 @@ def shown(args, path, section):
             more = "".join(f", {word}" for word in [test.values[0]] * (len(metrics) > 1) +
                            test.experiments * (len(whole) > 1))
         these = [(label + more, *rest) for label, rest in test.summary(args).items() if re.search(show, label)]
+        if isinstance(test, Order) and orders > 1:
+            these = [(test.of, *rest) for _, *rest in these]
         rows += these or [("", 0, 0, "–", MISSING)]
     return rows
 
