@@ -130,7 +130,9 @@ static sr_status read_line(labelled *l, const line_walk *w, labelled_line *found
 }
 
 static bool is_header(const labelled *l, const line_walk *w, const labelled_line *line) {
-    return w->number == 1 && *l->header && strlen(l->header) == line->label.length &&
+    /* unreached: a label without bytes has the length 0, the header has not */
+    return w->number == 1 && *l->header && line->label.byte &&
+           strlen(l->header) == line->label.length &&
            !memcmp(l->header, line->label.byte, line->label.length);
 }
 
