@@ -45,11 +45,14 @@ static const option rows[] = {
 
 /* -- series of one run ----------------------------------------------------------------------- */
 
+enum { THREADS_MOST = 8 }; /* their scratch takes room of the series */
+
 /* What the rows of a run are about, read and measured some series at a time. */
 typedef struct batch {
     const site_choice **at; /* [count] */
     series *of;             /* [count], in the order of the rows */
     int count, most;        /* most: series in memory at once */
+    int threads;            /* each has a column of scratch */
     int64_t first, rows;    /* in the window */
     int64_t last;           /* step of the run */
     int64_t *step;          /* [rows] */
@@ -226,13 +229,15 @@ static sr_status batch_size(batch *b, const settings *s, const step_window *w, s
     sr_status status = window_rows(w, b->of, &b->first, &b->rows, why);
     if (status == SR_OK) status = run_last_step(b->of->run, &b->last, why);
     if (status != SR_OK) return status;
-    b->most = columns_together(b->rows + of_parts, b->count);
+    const int columns = columns_together(b->rows + of_parts, b->count + THREADS_MOST);
+    b->threads = omp_get_max_threads() < THREADS_MOST ? omp_get_max_threads() : THREADS_MOST;
+    b->most = columns > b->threads ? columns - b->threads : 1;
     b->step = malloc((size_t)(b->rows + 1) * sizeof *b->step);
     b->part = malloc((size_t)(b->most * s->parts) * sizeof *b->part);
     if (!b->step || !b->part)
         return sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)b->rows);
     status = columns_create(&b->values, b->most, b->rows, why);
-    if (status == SR_OK) status = columns_create(&b->scratch, omp_get_max_threads(), b->rows, why);
+    if (status == SR_OK) status = columns_create(&b->scratch, b->threads, b->rows, why);
     if (status == SR_OK) status = series_read_steps(b->of, b->first, b->rows, b->step, why);
     return status;
 }
@@ -247,7 +252,7 @@ static sr_status print_run(stat_table *t, int64_t begin, int64_t end, sr_failure
         const int n = b.count - at < b.most ? b.count - at : b.most;
         status = series_read_all(b.of + at, n, b.first, b.rows, b.values.value, NULL, why);
         if (status != SR_OK) break;
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) num_threads(b.threads)
         for (int i = 0; i < n; i++) column_measure(&b, s, w, i);
         for (int i = 0; i < n; i++)
             print_column(&(row_key){t, b.at[at + i], b.of[at + i].stat->name}, &b, i);
