@@ -1,0 +1,97 @@
+/* failing_programs.h -- the main() of a program as a deed (failing_deeds.h): one of its allocations
+ * or calls fails, and it ends with status 1 or 2 and a line that says why, or prints what it prints
+ * otherwise. Nothing stays open or allocated. Include it once, with _GNU_SOURCE. */
+#ifndef TESTS_FAILING_PROGRAMS_H
+#define TESTS_FAILING_PROGRAMS_H
+
+#include <stdio.h>
+
+#include "testing/failing_deeds.h"
+#include "testing/programs.h"
+
+typedef int program_main(int argc, char **argv);
+
+enum { PROGRAM_WORDS = 64, PROGRAM_OUTPUT = 1 << 20 };
+
+static program_main *program_called;
+static const char *program_line; /* words between single spaces, the program's name first */
+static char program_wants[PROGRAM_OUTPUT];
+static bool program_known; /* program_wants is what it prints */
+
+/* Programs close their standard output at the end; here it serves the next one. */
+int fclose(FILE *file) {
+    FAILING_REAL(int, fclose, (FILE *));
+    return file == stdout ? fflush(file) : original.call(file);
+}
+
+static char *program_read(int from, char *text, size_t size) {
+    const ssize_t length = pread(from, text, size - 1, 0);
+    if (length < 0) complain(program_line, "its output cannot be read");
+    text[length] = 0;
+    return text;
+}
+
+/* The last line that it wrote to standard error. */
+static void program_take_reason(int from, sr_failure *why) {
+    char text[4096], *end;
+    program_read(from, text, sizeof text);
+    if ((end = strrchr(text, '\n')) && !end[1]) *end = 0;
+    const char *line = strrchr(text, '\n');
+    line = line ? line + 1 : text;
+    snprintf(why->text, sizeof why->text, "%.*s", (int)sizeof why->text - 1, line);
+}
+
+static void program_check_output(int from, const sr_failure *why) {
+    static char text[PROGRAM_OUTPUT];
+    program_read(from, text, sizeof text);
+    if (!program_known)
+        memcpy(program_wants, text, sizeof text);
+    else if (strcmp(text, program_wants) != 0)
+        complain(program_line, "prints something else, without a failure: %s", why->text);
+    program_known = true;
+}
+
+/* Its exit status; what it prints goes into two files. */
+static int program_call(int out, int err) {
+    char words[4096], *word[PROGRAM_WORDS + 1] = {0};
+    int count = 0;
+    snprintf(words, sizeof words, "%s", program_line);
+    for (char *w = strtok(words, " "); w && count < PROGRAM_WORDS; w = strtok(NULL, " "))
+        word[count++] = w;
+    fflush(NULL);
+    const int was_out = dup(STDOUT_FILENO), was_err = dup(STDERR_FILENO);
+    if (dup2(out, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0) return -1;
+    const int status = program_called(count, word);
+    fflush(NULL);
+    if (dup2(was_out, STDOUT_FILENO) < 0 || dup2(was_err, STDERR_FILENO) < 0) return -1;
+    close(was_out);
+    close(was_err);
+    return status;
+}
+
+static sr_status program_deed(sr_failure *why) {
+    const bool watched = failing_watches;
+    failing_watches = false;
+    FILE *out = tmpfile(), *err = tmpfile();
+    failing_watches = watched;
+    if (!out || !err) complain(program_line, "no temporary file");
+    const int status = program_call(fileno(out), fileno(err));
+    failing_watches = false;
+    program_take_reason(fileno(err), why);
+    if (status < 0 || status > 2) complain(program_line, "exit status %d", status);
+    if (status == 0) program_check_output(fileno(out), why);
+    fclose(out);
+    fclose(err);
+    failing_watches = watched;
+    return status == 0 ? SR_OK : SR_IO;
+}
+
+/* Each place of the kind in this command line; files are those of check_temporary(). */
+static inline void fail_program(program_main *program, const char *line, failing_kind kind) {
+    const deed d = {.name = line, .run = program_deed, .file = ""};
+    assert_int_equal(chdir(check_temporary()), 0);
+    program_called = program, program_line = line, program_known = false;
+    deed_fail_each(&d, kind);
+}
+
+#endif
