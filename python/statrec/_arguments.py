@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import ctypes
-import difflib
 import operator
 import os
 import sys
 
 from . import _abi
 from ._library import Error, encoded
+from ._nearest import nearest
 
 _REASON_BYTES = 240  # of SR_REASON_SIZE
 _KINDS = dict(_abi.Options._fields_)
@@ -42,12 +42,6 @@ def choice(value, known, what):
     if value in known:
         return value
     raise Error(f"{what}: {value!r:.80} is none of {', '.join(map(repr, known))}")
-
-
-def nearest(name, known):
-    """A hint at the known name that is most like it, or ""."""
-    near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean '{near[0]}'?" if near else ""
 
 
 def _in_range(name, number):

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ctypes
-import difflib
 import os
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ from ._reading import _arrays, _frames
 from ._watching import _labels
 from ._reading._columns import Column, Statistic
 from ._library import Error, NameMissing, encoded, error_of, library, loads, locked, path_bytes
+from ._nearest import nearest
 
 if TYPE_CHECKING:
     import pandas
@@ -106,9 +106,7 @@ class Columns(Named):
 
 def missing(what, name, known):
     """The error of a name that is not there."""
-    near = difflib.get_close_matches(name, list(known), 1)
-    return NameMissing(f"{what}: no '{name:.80}'", "usage",
-                       f"did you mean '{near[0]}'?" if near else "")
+    return NameMissing(f"{what}: no '{name:.80}'", "usage", nearest(name, known))
 
 
 class Spectrum(SimpleNamespace):

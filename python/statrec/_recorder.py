@@ -25,10 +25,11 @@ from typing import Any, Optional, TypeVar, Union, cast
 
 from . import _abi
 from ._arguments import check_options as check_options  # for statrec.watch
-from ._arguments import choice, integer, nearest, options_of, real, shortened
+from ._arguments import choice, integer, options_of, real, shortened
 from ._reading._arrays import address
 from ._library import (Error, Handle, decoded, encoded, error_of, library, locked,
                        path_bytes, recorded_here)
+from ._nearest import nearest
 from ._watching._say import level
 
 Path = Union[str, bytes, "os.PathLike[Any]"]

@@ -22,11 +22,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import torch
-from torch import nn
 
 from ._gpu import _cards
-from ._watching import (_activations, _forward, _given, _labels, _momentum, _nodes, _open_runs,
-                        _own_rows, _passes, _ranks, _running, _sites, _taps)
+from ._watching import (_derived, _fetched, _forward, _given, _labels, _nodes, _notices, _open_runs, _passes,
+                        _ranks, _running, _sites, _taps)
 from ._watching._mask import Mask
 from ._watching._rows import Rows, number
 from ._watching._say import warn
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 Number = Union[float, torch.Tensor, None]  # a tensor has one element
 
-_NAN = math.nan
 _NOTHING: dict = {}
 def _recorder(path, **options):
     from ._recorder import Recorder
@@ -75,40 +73,35 @@ class Watch:
                  gradient_norms=True, kind=None, start=0, verbose=True, forward=False, labels=(),
                  on_finding=None, findings_every=500, recorder=_recorder, **options):
         self._closed = True  # until all is there
-        _check(model, repeat, phases, every, activations_every, on_error, forward, start)
+        _given.watch(model, repeat, phases, every, activations_every, on_error, forward, start)
         findings = _findings(on_finding, findings_every)
         _check_options(options)
-        self._asked, repeat = repeat, repeat or "last"
         self.phases, self.labels, self._forward = tuple(phases), _labels.checked(labels), forward
+        self._notices = _notices.Notices(repeat, forward)
         found, self.sites_left_out = _sites.find_sites(model, sites, observe, observe_output,
                                                        alpha, eps, kind)
         self._ranks = _ranks.choose(ranks, found, process_group)
         self.path, self._pid = os.fspath(path), os.getpid()
+        repeat = repeat or "last"
         self._repeat = "merge" if self._ranks.merge else repeat
-        self._activations_every = activations_every
         self._every, self._on_error, self._number = every, on_error, start
         resume, self._gathered = bool(options.get("resume")), None
-        self._told, self.failure, self._seconds, self._metrics = {}, None, 0.0, []
-        self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
+        self.failure, self._seconds, self._metrics = None, 0.0, []
+        self._tensors, self._alpha, self._running = {}, alpha, {}
         self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
         self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
-        self._own_rows, self._source, self._verbose = None, None, verbose
-        self._moves = self._masked = False
-        self._followers, self._early, self._taps = [], "", []
+        self._verbose, self._masked, self._followers, self._taps = verbose, False, [], []
         self._rows = Rows(self._recorder, self.path, self._taps, self._repeat, gradient_norms, resume,
                           forward)
-        if self._repeat == "merge" and self._recorder is not None:
-            self._own_rows = _own_rows.OwnRows(resume)
-            _own_rows.declare(self._recorder)
-        if activations_every and self._recorder is not None:
-            _activations.declare(self._recorder)
+        self._derived = _derived.Derived(self._recorder, self._repeat == "merge", activations_every, forward,
+                                         resume)
         if self.labels:
             self._rows.declare_scalar(_labels.SCALAR, "", _labels.definition(self.labels), "step",
                                       self._recorder is not None)
         self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_taps(model, found)
-        self._declare_more()
+        self._derived.of_modules(self._taps, self._running)
         if findings is not None and self._recorder is not None:
             self._followers.append(findings)
         if verbose and self._ranks.writes:
@@ -131,17 +124,6 @@ class Watch:
                         threads=torch.get_num_threads(), seed=torch.initial_seed() % 2 ** 64,
                         ranks=self._ranks.told)
             self._recorder = recorder(self.path, **{**told, **options})
-
-    def _declare_more(self):
-        """Scalars that depend on whether modules have running statistics of their own."""
-        if self._recorder is None:
-            return
-        if self._forward:
-            self._source = _forward.source(self._running)
-            _forward.declare(self._recorder, bool(self._source))
-        elif any(_momentum.asked(tap.site) for tap in self._taps):
-            self._moves = True
-            _momentum.declare(self._recorder)
 
     def _make_taps(self, model, found):
         self._cards = None
@@ -244,7 +226,7 @@ class Watch:
         if label is not None:  # without labels it is a scalar that the host has declared
             scalars[_labels.SCALAR] = _labels.number(self.labels, label) if self.labels else label
         self._rows.check(scalars)
-        _check_step(loss, lr, tokens, epoch, grad_norm, update)
+        _given.step(loss, lr, tokens, epoch, grad_norm, update)
         _given.step_number(step, -1 if self._gathered is None else self._number)
         _given.factor(scaler, grad_scale)
         if not self._listening:
@@ -271,17 +253,21 @@ class Watch:
         idle = self._shared.idle  # no hook has looked at anything
         passes = [] if idle else [caught for tap in self._taps for caught in tap.passes]
         if not idle:
-            self._warn(passes)
+            self._notices.step(self._taps, self._shared, passes)
         if self._gathered is None:
             self._settle()
         before, named = self._running, self._named
         if self._cards is not None:
-            self._send(passes, [*numbers, scale], row, {**scalars, **self._activations()}, before)
+            self._send(passes, [*numbers, scale], row, {**scalars, **self._derived.activations(self._taps)}, before)
             return
         self._keep_running()
         scalars = {name: dict(one) if isinstance(one, dict) else one for name, one in scalars.items()}
-        hosts, told, before, after, norms = self._fetched(passes, numbers, scale, before,
-                                                          [row, scalars, *scalars.values()])
+        try:
+            hosts, told, before, after, norms = _fetched.fetched(
+                passes, numbers, scale, [before, self._running], [row, scalars, *scalars.values()], self._blocks)
+        except Exception as error:  # the other ranks must hear of it
+            self._shared.fail(error)
+            hosts, told, before, after, norms = _fetched.failed(numbers)
         _nodes.trust(self._taps, hosts)
         own, (hosts, loss) = hosts, self._from_ranks(hosts, None if numbers[0] is None else told[0])
         if self._shared.failure is not None:
@@ -289,32 +275,10 @@ class Watch:
         row["loss"], row["grad_norm"] = number(loss), told[1]
         self._diverged = loss is not None and not math.isfinite(loss)
         if self._recorder is not None:
-            scalars = {**scalars, **norms, **self._activations()}
-            scalars.update(self._of_running(own, hosts, before, after))
-            self._write(hosts, {**self._source, **before} if self._source else before, row, scalars, named)
+            scalars = {**scalars, **norms, **self._derived.activations(self._taps)}
+            scalars.update(self._derived.scalars(own, hosts, before, after))
+            self._write(hosts, self._derived.running(before), row, scalars, named)
         self._next()
-
-    def _of_running(self, own, hosts, before, after):
-        """{scalar: {site name: number}} of passes and running statistics [2, width] by site."""
-        found = {}
-        if self._own_rows is not None:
-            found.update(self._own_rows.scalars(own, hosts, before))
-        if self._moves:
-            found.update(_momentum.scalars(hosts, before, after))
-        if self._source:
-            found.update(_forward.source_scalars(hosts, self._source))
-        return found
-
-    def _activations(self):
-        """{scalar: {site name: number}} of the inputs' sizes in this step."""
-        found = {}
-        if not self._activations_every and not self._forward:
-            return found
-        for tap in self._taps:
-            if tap.activations is not None and tap.width is not None:
-                for name, value in tap.activations[1].numbers().items():
-                    found.setdefault(name, {})[tap.site.name] = value
-        return found
 
     def _send(self, passes, numbers, row, scalars, before):
         """Ends a step on a GPU without waiting for it; another thread writes it. before: running
@@ -332,7 +296,7 @@ class Watch:
         job = functools.partial(self._received, sent, dict(number=self._number), names)
         self._cards.put(job)
         if self._cards.writer.waited > _LONG:
-            self._once("slow", f"{self.path} is written more slowly than the steps: step() waits for it")
+            self._notices.once("slow", f"{self.path} is written more slowly than the steps: step() waits for it")
 
     def _received(self, sent, begun, names):
         """In the thread that writes: the step is on the host now."""
@@ -347,7 +311,7 @@ class Watch:
             else:
                 scalars.setdefault(name[0], {})[name[1]] = value
         self._diverged = loss is not None and not math.isfinite(loss)
-        scalars.update(self._of_running(hosts, hosts, before, after))
+        scalars.update(self._derived.scalars(hosts, hosts, before, after))
         self._write(hosts, before, row, scalars)
 
     def _drain(self):
@@ -373,39 +337,6 @@ class Watch:
             self._parted = True
             self._ranks.gather(self._gathered, [], False)
 
-    def _fetched(self, passes, numbers, scale, before, tables=()):
-        """HostPasses, the numbers as floats, running statistics [2, width] by site before and after
-        the step, and {"dx_norm": {site: value}, "direct_norm": ...} of row norms. Tensors in
-        tables, a list that holds dicts, are replaced by their values. One copy for each device:
-        nothing else here waits for it."""
-        tables = [(one, name) for one in tables if isinstance(one, dict) for name in one
-                  if torch.is_tensor(one[name])]
-        tensors = [value for value in numbers if torch.is_tensor(value)]
-        kept = [before, self._running] if passes else [{}, {}]
-        if not all(_running.on_cpu(one) for one in kept):
-            kept = [dict(one) for one in kept]
-        away = [(one, site) for one in kept if not _running.on_cpu(one)
-                for site, values in one.items() if not values.is_cpu]
-        try:
-            normed = [(caught.site, caught.norms) for caught in passes if caught.norms is not None]
-            tensors = [value.detach().reshape(()) for value in
-                       (*tensors, *(one[name] for one, name in tables))]
-            hosts, got, scale = _passes.to_host(
-                passes, [*tensors, *(one[site] for one, site in away),
-                         *(norms for _, norms in normed if type(norms) is not list)], scale, self._blocks)
-        except Exception as error:  # the other ranks must hear of it
-            self._shared.fail(error)
-            return [], [_NAN] * len(numbers), {}, {}, {}
-        norms = _passes.row_norms(normed, got[len(tensors) + len(away):], scale)
-        values = iter(got[:len(tensors)])
-        numbers = [float(next(values)) if torch.is_tensor(value) else number(value)
-                   for value in numbers]
-        for (one, name), here in zip(tables, values):
-            one[name] = here.item()
-        for (one, site), here in zip(away, got[len(tensors):]):
-            one[site] = here
-        return hosts, numbers, *kept, norms
-
     def _next(self):
         """Everything as it has to be before the next forward pass."""
         for tap in self._taps if not self._shared.idle or self._masked else ():
@@ -423,9 +354,7 @@ class Watch:
         due, rest = divmod(self._number + 1, self._every)
         self._shared.on = self._shared.saves = rest == 0
         self._shared.idle = not self._shared.on and self._gathered is not None
-        wanted = self._activations_every
-        self._shared.activations = (self._recorder is not None and wanted > 0 and rest == 0
-                                    and due % wanted == 0)
+        self._shared.activations = self._derived.wanted(due, rest)
 
     def _keep_running(self):
         """Running statistics of the modules' own, as they are after a step and before the next one.
@@ -444,7 +373,7 @@ class Watch:
         for tap in self._taps:
             if tap.width is None:
                 tap.misfit = "it had no forward pass before the first step, its width is not known"
-                _taps.warn_misfits([tap], self._told)
+                self._notices.misfits([tap])
         self._gathered = [(tap.site, tap.width) for tap in self._taps if tap.width is not None]
         lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
         if lazy:
@@ -556,38 +485,10 @@ class Watch:
         known = self._recorder is not None and self._cards is None  # its lock is not waited for
         return self._recorder.own_seconds if known else 0.0
 
-    def _warn(self, passes):
-        _taps.warn_misfits(self._taps, self._told)
-        shared = self._shared
-        if shared.again and self._asked is None:
-            kind = "forward" if self._forward else "backward"
-            self._once("again", f"{shared.again!r} had several {kind} passes in a step, and the last "
-                       'is recorded: repeat="last" agrees, repeat="merge" joins their rows, phases= '
-                       "keeps them apart")
-        if shared.outside:
-            self._once("outside", f"a pass of {shared.outside!r} outside of run.phase() is not recorded")
-        if passes:
-            self._early = ""
-        if passes or self._told:
-            return
-        if self._shared.on and self._taps and self._forward:
-            self._early = "no forward pass of any site was seen: step() comes after it"
-            self._once("", self._early)
-        elif self._shared.on and self._taps:
-            self._early = ("no backward pass of any site was seen: is the model in training mode, and "
-                           "was it compiled after watch()? A graph that torch.compile made of another "
-                           "model of this shape is used again: torch.compiler.reset() before")
-            self._once("", self._early)
-
-    def _once(self, subject, text):
-        if subject not in self._warned:
-            self._warned.add(subject)
-            warn(text)
-
     def _ended(self, what):
         """Whether the run is closed; one warning then."""
         if self._closed and self.failure is None and self._pid == os.getpid():
-            self._once("ended", f"{self.path} is closed: {what}() after close() records nothing")
+            self._notices.once("ended", f"{self.path} is closed: {what}() after close() records nothing")
         return self._closed
 
     # -- the end ------------------------------------------------------------------------------
@@ -631,29 +532,15 @@ class Watch:
         frozen = self._in_evaluation()
         if frozen and self._verbose:
             print(f"statrec: {self.path}: {frozen}", file=sys.stderr)
-        self._end(status, reason or "; ".join(filter(None, (self._not_recorded(), frozen))))
+        self._end(status, reason or "; ".join(filter(None, (self._notices.not_recorded(), frozen))))
 
     def _in_evaluation(self):
         """"'NAME' and 3 more: no rows (evaluation mode)", of sites that were so in all training passes; or ""."""
-        if self._early or not self._live:
+        if not self._live:
             return ""
         with contextlib.suppress(Exception):  # _end() meets it too
             self._drain()
-        names = [tap.site.name for tap in self._taps
-                 if tap.evaluated and tap.site in self._rows.silent and tap.site.name not in self._told]
-        more = f" and {len(names) - 1} more" if names[1:] else ""
-        return f"{names[0]!r}{more}: no rows (evaluation mode)" if names else ""
-
-    def _not_recorded(self):
-        """Which sites lack passes and why, for the file: "not recorded: 'NAME' and 3 more: REASON"."""
-        if self._early:
-            return f"nothing is recorded: {self._early}"
-        by_reason = {}
-        for name, why in self._told.items():
-            by_reason.setdefault(why, []).append(name)
-        return "; ".join(
-            f"not recorded: {names[0]!r}{f' and {len(names) - 1} more' if names[1:] else ''}: {why}"
-            for why, names in by_reason.items())
+        return self._notices.evaluated(self._taps, self._rows.silent)
 
     def _end(self, status, reason):
         if self._closed or self._pid != os.getpid():
@@ -721,36 +608,6 @@ def _findings(function, every):
     """What follows the run for on_finding=, or None."""
     from ._trackers import Findings
     return None if function is None else Findings(function, every)
-
-
-def _check(model, repeat, phases, every, activations_every, on_error, forward, start):
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"watch: a torch.nn.Module is wanted, got {type(model).__name__}")
-    if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
-        raise ValueError(f"phases: a list of names is wanted, got {phases!r:.80}")
-    if repeat not in (None, "last", "merge"):
-        raise ValueError(f'repeat: "last" or "merge" is wanted, got {repeat!r:.80}')
-    if on_error not in ("warn", "raise"):
-        raise ValueError(f'on_error: "warn" or "raise" is wanted, got {on_error!r:.80}')
-    if not isinstance(every, int) or every < 1:
-        raise ValueError(f"every: a number of steps from 1 is wanted, got {every!r:.80}")
-    if not isinstance(activations_every, int) or activations_every < 0:
-        raise ValueError("activations_every: a number of recorded steps is wanted, 0 for none, got "
-                         f"{activations_every!r:.80}")
-    if not hasattr(start, "__index__") or start < 0:
-        raise ValueError(f"start: a number of steps is wanted, got {start!r:.80}")
-    if forward and activations_every:
-        raise ValueError("activations_every: forward=True records the size of inputs in every recorded "
-                         "step")
-
-
-def _check_step(loss, lr, tokens, epoch, grad_norm, update):
-    """Arguments of Watch.step()."""
-    for name, value in (("loss", loss), ("epoch", epoch), ("grad_norm", grad_norm)):
-        _given.number(value, f"step: {name}")
-    _given.number(lr, "step: lr", 0)
-    _given.number(tokens, "step: tokens", 0, whole=True)
-    _given.number(update, "step: update", 0, whole=True)
 
 
 class _Late:

@@ -112,7 +112,7 @@ class Refused(WatchCase):
         self.step()
         self.run.close()
         for call in (self.run.step, lambda: self.run.evaluate(accuracy=1), lambda: self.run.metric("other")):
-            self.run._warned.clear()
+            self.run._notices._said.clear()
             with self.assertWarnsRegex(RuntimeWarning, r"run.h5 is closed: \w+\(\) after close\(\) records nothing"):
                 call()
         with warnings.catch_warnings(record=True) as told:

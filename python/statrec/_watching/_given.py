@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import torch
+from torch import nn
 
-from .._arguments import nearest
+from .._nearest import nearest
 
 _LARGEST = 2 ** 63  # beyond an integer of the file
 
@@ -81,3 +82,32 @@ def declaration(what, name, declared, late):
         raise ValueError(f"{what}: {name} is declared already")
     if late:
         raise ValueError(f"{what}: {name} is declared after the first step; declare it before")
+
+
+def watch(model, repeat, phases, every, activations_every, on_error, forward, start):
+    """Arguments of watch() whose ranges no other function checks."""
+    if not isinstance(model, nn.Module):
+        _refused(TypeError, "watch", "a torch.nn.Module", type(model).__name__)
+    if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
+        _refused(ValueError, "phases", "a list of names", f"{phases!r:.80}")
+    if repeat not in (None, "last", "merge"):
+        _refused(ValueError, "repeat", '"last" or "merge"', f"{repeat!r:.80}")
+    if on_error not in ("warn", "raise"):
+        _refused(ValueError, "on_error", '"warn" or "raise"', f"{on_error!r:.80}")
+    if not isinstance(every, int) or every < 1:
+        _refused(ValueError, "every", "a number of steps from 1", f"{every!r:.80}")
+    if not isinstance(activations_every, int) or activations_every < 0:
+        _refused(ValueError, "activations_every", "a number of recorded steps, 0 for none,", f"{activations_every!r:.80}")
+    if not hasattr(start, "__index__") or start < 0:
+        _refused(ValueError, "start", "a number of steps", f"{start!r:.80}")
+    if forward and activations_every:
+        raise ValueError("activations_every: forward=True records the size of inputs in every recorded step")
+
+
+def step(loss, lr, tokens, epoch, grad_norm, update):
+    """Arguments of Watch.step()."""
+    for name, value in (("loss", loss), ("epoch", epoch), ("grad_norm", grad_norm)):
+        number(value, f"step: {name}")
+    number(lr, "step: lr", 0)
+    number(tokens, "step: tokens", 0, whole=True)
+    number(update, "step: update", 0, whole=True)

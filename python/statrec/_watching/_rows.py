@@ -1,7 +1,7 @@
 """What statrec.watch writes: the sites at the first step, and a row of each step."""
 import math
 
-from .._arguments import nearest
+from .._nearest import nearest
 from . import _given, _passes, _running
 
 _STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",

@@ -1,7 +1,6 @@
 """Options that the modules share. A constructor takes them as **options: Unpack[...], so that a
 type checker knows them by name; the defaults are those of Norm and RunningNorm."""
 
-import difflib
 import inspect
 import math
 import typing
@@ -9,6 +8,8 @@ from typing import Any, Dict, Iterable, Iterator, Optional, Type
 
 from typing_extensions import TypedDict
 from typing_extensions import Unpack as Unpack
+
+from ..._nearest import nearest
 
 
 class Options(TypedDict, total=False):
@@ -71,10 +72,10 @@ def check_options(cls: Type[Any], method: str, given: Iterable[str], caller: str
     known = list(cls.__signature__.parameters)[1:]  # without num_features
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+            near = nearest(name, known)
             raise TypeError(
                 f"{caller}: {method} has no option {name!r:.80}; it has {', '.join(known)}"
-                + (f"; did you mean {near[0]!r}?" if near else "")
+                + (f"; {near}" if near else "")
             )
 
 
