@@ -1,5 +1,5 @@
 /* evaluations.c -- see evaluations.h. One reader for statrec diagnose, stat-curve --gap and
- * stat-gap --split, whose numbers therefore agree. */
+ * stat-gap --split. */
 #include "analysis/evaluations.h"
 
 #include <math.h>
@@ -17,6 +17,10 @@ enum { COLUMNS = 2 + EVALUATION_METRICS };
 
 static double *column_at(const evaluations *e, int i) {
     return i == 0 ? e->step : i == 1 ? e->epoch : e->value[i - 2];
+}
+
+int evaluations_third(int count) {
+    return (count + 2) / 3;
 }
 
 static sr_status read_column(const sr_runfile *run, const char *name, int64_t count, double *value,

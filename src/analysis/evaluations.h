@@ -20,6 +20,8 @@ sr_status evaluations_read(evaluations *e, const sr_runfile *run,
 /* Drops the evaluations at which one of the first `metrics` is not finite. */
 void evaluations_keep_finite(evaluations *e, int metrics);
 void evaluations_free(evaluations *e);
+/* How many of `count` evaluations are their first or last third: rounded up, so one at least. */
+int evaluations_third(int count);
 
 /* Name of the metric with batch statistics: NAME_batch. */
 enum { BATCH_NAME = SR_NAME_SIZE + 8 };

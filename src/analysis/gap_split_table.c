@@ -13,6 +13,7 @@
 
 #include "analysis/bootstrap/bootstrap.h"
 #include "analysis/columns/column_summary.h"
+#include "analysis/evaluations.h"
 #include "analysis/runs/run_identity.h"
 #include "analysis/runs/run_metrics.h"
 
@@ -184,7 +185,8 @@ static split_row split_row_of(const gap_splits *g, const stat_table *t, int grou
     return row;
 }
 
-/* Evaluations that all pairs of the group have, at the same steps; `of`: the first pair. */
+/* The first evaluations, as long as all pairs of the group have them at the same steps; `of`: the
+ * first pair. */
 static int common_evaluations(const gap_splits *g, const stat_table *t, int group,
                               const gap_split **of) {
     *of = NULL;
@@ -239,7 +241,8 @@ sr_status gap_splits_rows(const gap_splits *g, stat_table *t, const char *rows, 
     if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int group = 0; group < g->groups.count; group++) {
         const gap_split *first;
-        const int count = common_evaluations(g, t, group, &first), third = (count + 2) / 3;
+        const int count = common_evaluations(g, t, group, &first);
+        const int third = evaluations_third(count);
         for (int e = 0; e < count && !thirds; e++) {
             const split_row row = split_row_of(g, t, group, e, e + 1, scratch);
             print_split_row(g, t, group, &row);

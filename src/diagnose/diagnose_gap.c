@@ -72,7 +72,7 @@ bool gap_is_possible(const subject *s) {
 
 /* Mean of a third of value [count]: of the first one, or of the last. */
 static double mean_of_third(const double *value, int count, bool last) {
-    const int third = count / 3;
+    const int third = evaluations_third(count);
     return column_mean(last ? value + count - third : value, third);
 }
 
