@@ -118,6 +118,7 @@ class Modules(unittest.TestCase):
             ("'diff2'|diff2", lambda: sn.RegularizedBatchNormReleased(3, penalty="no")),
             ("no synchronized|no option", lambda: sn.make("brn", 3, sync=True)),
             ("no normalization is called 'pm'", lambda: sn.make("pm", 3)),
+            ("ln has no layer scale", lambda: sn.make("ln+ls", 3)),
         ):
             with self.assertRaisesRegex((ValueError, TypeError), text):
                 make_it()

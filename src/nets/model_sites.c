@@ -121,16 +121,19 @@ double model_norm_alpha(const model *m, const model_options *o, const norm_metho
     return model_default(o->norm_alpha, own ? m->row->alpha : method->alpha);
 }
 
+static const double LAYER_SCALE_EPS = 1e-5; /* before a method without eps */
+
 /* The method's defaults, then the options, then the parameters in the value of --norm. The layer
  * scale of METHOD+ls and pn-released has one group per head, in image networks one group
  * (docs/norms.md 12, 13). */
 static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
                             const norm_value *v, norm_options *n, sr_failure *why) {
     *n = norm_options_default(method);
-    n->eps = model_default(o->norm_eps, n->eps);
     if (method->alpha > 0) n->alpha = model_norm_alpha(m, o, method);
     if (v->layer_scale || method->scale_by_heads) n->layer_scale = o->heads > 0 ? o->heads : 1;
     if (o->layer_scale) n->layer_scale = o->layer_scale;
+    if (n->layer_scale && method->eps == 0) n->eps = LAYER_SCALE_EPS;
+    n->eps = model_default(o->norm_eps, n->eps);
     sr_status status = set_params(n, o, method, why);
     return status == SR_OK ? norm_options_read(n, method, v, why) : status;
 }

@@ -386,8 +386,28 @@ static void what_is_refused(void **state) {
     model_free(m);
 }
 
+/* A layer scale has the method's eps, and never 0: a row of zeros would be divided by it. */
+static void eps_of_layer_scale(void **state) {
+    static const struct {
+        const char *norm;
+        double given, want;
+    } cases[] = {{"dyt+ls", NAN, 1e-5}, {"none+ls", NAN, 1e-5}, {"dyt", NAN, 0},
+                 {"brn+ls", NAN, 1e-3}, {"bn+ls", NAN, 1e-5},   {"dyt+ls", 0.25, 0.25}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const data_shape shape = shape_of(50, 5);
+        model_options o = options("rt", cases[i].norm);
+        o.norm_eps = cases[i].given;
+        model *m = create(&o, &shape);
+        if (m->site[0]->options.eps != cases[i].want)
+            fail_msg("%s: eps %g", cases[i].norm, m->site[0]->options.eps);
+        model_free(m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(eps_of_layer_scale),
         cmocka_unit_test(counts),
         cmocka_unit_test(sites),
         cmocka_unit_test(initial_weights),

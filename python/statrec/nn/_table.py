@@ -68,6 +68,8 @@ def method_of(name: str) -> Tuple[Type[Norm], Dict[str, Any]]:
             "NAME+ls with a layer scale before those with running values"
         )
     row = METHODS[base]
+    if plus and "layer_scale" not in row.cls.__signature__.parameters:
+        raise ValueError(f"{name}: {base} has no layer scale; LayerScale before it is the same")
     return row.cls, {**row.options, **({"layer_scale": 1} if plus else {})}
 
 

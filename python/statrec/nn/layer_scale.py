@@ -13,8 +13,8 @@ class LayerScale(Norm):
         y = x / sqrt(mean over the group of x^2 + eps)
 
     One group: the layer scale; one a head: the group scale, which the PowerNorm release calls
-    GroupScaling. y^2 is at most features/groups, which keeps PowerNorm stable. Methods with running
-    values contain it as their option layer_scale. No parameters, no state. Shapes: as LayerNorm.
+    GroupScaling. y^2 is at most features/groups, which limits how fast PowerNorm's nu can grow.
+    Methods with running values contain it as their option layer_scale. No parameters, no state. Shapes: as LayerNorm.
     Source: docs/norms.md 13.
     """
 

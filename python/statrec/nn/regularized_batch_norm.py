@@ -19,9 +19,8 @@ class RegularizedBatchNorm(Penalized, BatchNorm):
 
         loss = criterion(model(x), target) + statrec.nn.penalty(model)
 
-    scale="sum": weights for a loss that is summed over tokens, as in the release; "mean" is the
-    same here, since the weights are those of the loss that you add the penalty to: divide them by
-    the tokens of a batch for a mean loss. A second call with gradients before penalty(model) raises
+    lambda_mean, lambda_std: weights for a loss that is summed over tokens, as in the release; divide
+    them by the tokens of a batch for a mean loss. A second call with gradients before penalty(model) raises
     RuntimeError, since a penalty would be lost. Shapes and other options: BatchNorm. Source:
     docs/norms.md 14.
     """
