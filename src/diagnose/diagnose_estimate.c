@@ -1,6 +1,6 @@
 /* diagnose_estimate.c -- numbers with 95 % intervals over steps.
  *
- * Medians: summary_interval of the analyses. Ratios of sums: the same circular block bootstrap,
+ * Medians: bootstrap_median of the analyses. Ratios of sums: the same circular block bootstrap,
  * with blocks of the length that the first series needs and pairs kept together; percentiles 2.5
  * and 97.5 of RESAMPLES.
  */

@@ -37,9 +37,10 @@ sr_status look_gradient(const subject *s, answer *a, sr_failure *why) {
     sr_status status = measure_median(s, a->top[0].site, "rows", &rows, why);
     answer_figure(a, "statplot layers --stat %s", a->statistic);
     answer_says(a,
-                "At %s %.3g of the norm of the input gradient goes through the batch statistic. "
-                "The part falls with the root of the independent rows, of which a batch has at "
-                "most %.4g here: fewer rows are the first thing to suspect.",
+                "At %s the part of the input gradient that goes through the batch statistic has "
+                "%.3g times the norm of the whole. The part falls with the root of the "
+                "independent rows, of which a batch has at most %.4g here: suspect too few rows "
+                "first.",
                 answer_site(s, a, 0), a->e.value, rows.value);
     return status;
 }

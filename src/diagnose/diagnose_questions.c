@@ -27,7 +27,8 @@ const question diagnose_questions[] = {
      look_inference, false, false},
     {"outliers", "Outliers in time", "Do single batches stray far from the running statistics?",
      "dist_mu, dist_sigma2, dist_psi2",
-     "99 % quantile of (v - median)/mad, median and mad of 50 steps around, beyond its limit",
+     "99 % quantile of (v - median)/mad, median and mad of its part of 50 to 99 steps, beyond its "
+     "limit",
      "Shen et al., ICML 2020, section 3 and figure 2; rule of stat-outlier, limit own",
      "statplot layers --stat dist_mu", look_outliers, false, false},
     {"gradient", "Gradient through the batch statistics",
