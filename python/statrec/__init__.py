@@ -8,6 +8,7 @@
 
 Importing it loads neither libstatrec nor any other package; they are loaded at first use.
 """
+import importlib
 import sys
 import types
 from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar
@@ -165,10 +166,28 @@ def show(*paths: "str | os.PathLike") -> "Any":
     return page(*paths)
 
 
-def register(cls: type, like: str = "none", **options: Any) -> None:
-    """Records a class of your own in every watch() from now on; see docs/python-watch.md."""
+def register(cls: type, like: str = "none", *, norm: "str | None" = None, features: int = -1,
+             gain: "str | Callable[[Any], torch.Tensor] | None" = "weight",
+             eps: "str | float" = "eps") -> None:
+    """Records modules of a class of your own in every watch() from now on.
+
+        statrec.register(StrangeNorm, "rmsnorm", gain=lambda module: 1 + module.weight)
+
+    like: which torch layer it computes: "bn", "ln", "rmsnorm" or "groupnorm"; "none": statistics of
+    its input as a BN in its place would have them. norm: the name in the file (None: like, or the
+    class). features: the dimension of the features, -1 or 1. gain: name of the parameter, a
+    function of the module that returns the gain [features], or None. eps: name of the attribute, or
+    a number. Subclasses are not included. Raises ValueError or TypeError for wrong arguments.
+    """
     from ._watching._adapters.custom import register as add
-    add(cls, like, **options)
+    add(cls, like, norm=norm, features=features, gain=gain, eps=eps)
+
+
+def __getattr__(name):
+    """Modules that need torch are loaded when they are first used: statrec.nn, statrec.models."""
+    if name in ("models", "nn"):
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Package(types.ModuleType):

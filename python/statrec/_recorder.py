@@ -75,6 +75,12 @@ def _forgotten(handle):
 class Recorder:
     """Writes a run file; statrec/record.h documents each method.
 
+    Options, as fields of sr_options there: force (replace the file), resume, program, version,
+    command, config, host, git, model, data, task, loss_reduction ("sum" or "mean"), parent, seed,
+    threads, ranks; scalars, vectors (what to record), vectors_every, planned_steps, size_limit
+    (bytes), overhead (of the run's time), flush_steps, flush_seconds, started, spectra, final,
+    planned_spectra, running, sync, pairs.
+
     A failed call raises statrec.Error. With quiet=True only wrong options raise: the first failure
     is kept in .failure, and later calls do nothing. In a forked child (a DataLoader's worker) every
     method does nothing.

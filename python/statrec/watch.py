@@ -44,7 +44,8 @@ def _recorder(path, **options):
 
 
 class Watch:
-    """A run that is being recorded; made by statrec.watch, a context manager.
+    """A run that is being recorded; made by statrec.watch, a context manager. step(), evaluate(), mask(),
+    phase(), scalar(), metric(), flush(), diagnose(), plot() and close() have their own documentation.
 
     path: the run file. model: a torch.nn.Module, after .to(device) and before torch.compile; it
     may be wrapped in DistributedDataParallel. sites: globs over names, types or modules; None:
@@ -215,8 +216,10 @@ class Watch:
              **scalars: Union[Number, dict[str, Number]]) -> None:
         """Ends a step: call it after loss.backward(), once per update, before scaler.update().
 
-        loss, grad_norm: numbers or tensors of one element. update: number of the update; default:
-        the number of the step. scaler: a GradScaler; grad_scale: the factor of the loss instead.
+        loss, lr, grad_norm: numbers or tensors of one element; they come into the rows of /steps. tokens:
+        images or tokens in the loss (diagnose leaves out steps with less than half of the usual number).
+        epoch: epochs up to here, with a fraction. step: number of this step; default: one more than the last
+        one. update: number of the update; default: the number of the step. scaler: a GradScaler; grad_scale: the factor of the loss instead.
         label: one of watch(labels=...), as the domain or the client of the batch. Declared scalars
         by their names. With forward=True call it after a forward pass, without a loss.
 
@@ -458,8 +461,9 @@ class Watch:
 
     @property
     def sites(self) -> list[str]:
-        """Names of the sites."""
-        return [tap.site.name for tap in self._taps]
+        """Names of the sites: in the order of the file once it is known, after the first step; before it in
+        the order of the modules."""
+        return self._rows.sites or [tap.site.name for tap in self._taps]
 
     @property
     def steps(self) -> int:

@@ -34,6 +34,18 @@ class Finding(InDirectory):
         """, env={"STATREC_LIBRARY": "/nowhere/libstatrec.so"})
         self.assertEqual((result.stdout, result.stderr), ("[] False\n", ""))
 
+    def test_parts_that_need_torch_are_loaded_when_used(self):
+        result = python("""
+            import statrec
+            try:
+                print(statrec.models.__name__, statrec.nn.__name__)
+            except ImportError as error:
+                print("statrec.models statrec.nn", "torch" in str(error))
+            print(hasattr(statrec, "model"))
+        """)
+        self.assertIn("statrec.models statrec.nn", result.stdout)
+        self.assertIn("False", result.stdout.splitlines()[-1])
+
     def test_environment_is_first(self):
         self.assertIn("nosuch.h5: No such file or directory", self.told())
 

@@ -252,6 +252,22 @@ class Names(WatchCase):
         self.assertEqual(run.sites, ["0"])
         self.assertIn("compiled already", str(told[0].message))
 
+    def test_order(self):
+        """Of the modules, and after the first step that of the file: of the forward pass."""
+        class Crossed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one, self.two = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+
+            def forward(self, x):
+                return self.one(self.two(x))
+        model = Crossed()
+        with fake_watch(model) as run:
+            self.assertEqual(run.sites, ["one", "two"])
+            model(torch.randn(5, 3)).square().sum().backward()
+            run.step(loss=1.0)
+            self.assertEqual(run.sites, ["two", "one"])
+
     def test_choice(self):
         model = nn.ModuleDict({"norms": nn.ModuleList([nn.LayerNorm(3), nn.BatchNorm1d(3)]),
                                "end": nn.RMSNorm(3), "linear": nn.Linear(3, 3)})

@@ -25,6 +25,11 @@ class Rows:
         self._sites, self._scalars, self.declared = {}, {}, False
         self.silent = set()  # sites without rows up to now
 
+    @property
+    def sites(self):
+        """Names of the sites in the order of the file; empty before they are declared."""
+        return [site.name for site in self._sites] if self.declared else []
+
     def check_name(self, name, late):
         """ValueError for a name that no scalar of the host's can have."""
         _given.declaration("scalar", name, self._scalars, late)

@@ -10,15 +10,8 @@ _LIKE = {"bn": ("sigma", None, None), "ln": ("row", "row", "mu,sigma2"),
 _rows = {}
 
 
-def register(cls, like="none", *, norm=None, features=-1, gain="weight", eps="eps"):
-    """Records modules of a class of your own in every watch() from now on.
-
-    like: which torch layer it computes: "bn", "ln", "rmsnorm" or "groupnorm"; "none": statistics of
-    its input as a BN in its place would have them. norm: the name in the file (None: like, or the
-    class). features: the dimension of the features, -1 or 1. gain: name of the parameter, a
-    function of the module that returns the gain [features], or None. eps: name of the attribute, or
-    a number. Subclasses are not included.
-    """
+def register(cls, like, *, norm, features, gain, eps):
+    """As statrec.register says."""
     if like not in _LIKE:
         raise ValueError(f"register: like is one of {', '.join(_LIKE)}, got {like!r:.80}")
     if features not in (-1, 1):
