@@ -39,7 +39,9 @@ static const option rows[] = {
      .offset = offsetof(settings, output),
      .default_text = "",
      .unit = "",
-     .help = "file to write, .pdf, .svg or .png; - draws on the terminal; default FIGURE.pdf",
+     .help = "file to write, .pdf, .svg or .png, of a table .tex, .md or .tsv; - prints on the "
+             "terminal; "
+             "default FIGURE.pdf or TABLE.tex",
      .value = "FILE"},
     TEXT_OPTION(
         "Output", "labels", AT(labels), "",

@@ -1,6 +1,6 @@
 /* shards.c -- trains on the shards of a batch and keeps the running statistics of each.
  *
- * Every batch is cut into S shards (--shards; batch_slice.c). Rank r passes the shards
+ * Every batch is cut into S shards (--shards; batch/batch_shard.c). Rank r passes the shards
  * gradient_shard_first(r) .. one after the other, each with separate statistics, running statistics
  * and gradients. The result depends on S, not on the ranks. Gradients of the summed loss are added
  * over all shards (gradient_sum.c) and divided by the tokens of the batch. Without batch statistics

@@ -19,7 +19,7 @@ typedef struct image_split {
 
 /* Buffers of a batch. */
 typedef struct image_buffers {
-    epoch_order order; /* [training count], shuffled for order_epoch */
+    epoch_order order; /* [training count], shuffled by epoch_order_set */
     real *image;       /* [batch_size, height, width, channels] */
     int32_t *label;    /* [batch_size] */
 } image_buffers;

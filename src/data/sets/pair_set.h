@@ -51,7 +51,7 @@ typedef struct pair_split {
 
 /* Buffers of a batch. */
 typedef struct pair_buffers {
-    epoch_order order; /* [training batches], shuffled for order_epoch */
+    epoch_order order; /* [training batches], shuffled by epoch_order_set */
     int32_t *source, *target_in, *target_out;
     uint8_t *source_mask, *target_mask;
 } pair_buffers;
