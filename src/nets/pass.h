@@ -14,7 +14,7 @@ typedef struct pass {
     /* Set outside training by a model that decodes: tags [count, source_length] of the batch, in
      * the tape's memory. NULL: it decodes nothing. */
     const int32_t *predicted;
-    norm_gather_fn *gather; /* of synchronised normalizations, as in norm/kernels/norm_rows.h; NULL: one process */
+    norm_gather_fn *gather; /* as in norm_rows.h, of synchronised norms; NULL: one process */
     void *gather_context;
     int rank, ranks;
     int64_t tokens; /* that the loss will be divided by; 0: the batch's */
