@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -41,11 +42,29 @@ static long failing_made, failing_at;
 static size_t failing_offset; /* of the failed call in the program's text, for addr2line */
 static failing_place failing_found[FAILING_PLACES];
 static int failing_places;
+/* How many callers make a place another. With more than one the functions that read and allocate
+ * for many others have a place for each of these. */
+static int failing_depth = 1;
 
 extern const char __executable_start, etext;
 
+/* One address for the last failing_depth callers. */
+static const void *failing_chain(const void *caller) {
+    enum { FRAMES = 64 };
+    void *frame[FRAMES];
+    if (failing_depth == 1) return caller;
+    const int count = backtrace(frame, FRAMES);
+    uintptr_t chain = 0;
+    int i = 0;
+    while (i < count && frame[i] != caller) i++;
+    for (int n = 0; n < failing_depth && i < count; n++, i++)
+        chain = (chain ^ (uintptr_t)frame[i]) * 0x9e3779b97f4a7c15u;
+    return (const void *)chain;
+}
+
 static void failing_note(const void *caller) {
     int i = 0;
+    caller = failing_chain(caller);
     while (i < failing_places && failing_found[i].caller != caller) i++;
     if (i == FAILING_PLACES) abort();
     failing_place *p = &failing_found[i];
