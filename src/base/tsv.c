@@ -95,6 +95,7 @@ static void write_member(FILE *out, const char *before, const char *key, const c
 
 static tsv_format chosen_format; /* set once, by main */
 static bool open_json;           /* a table has its header and not its end */
+static bool lost_text;           /* there was no memory for a note or a definition */
 
 void tsv_set_format(const char *word) {
     chosen_format = !strcmp(word, "csv") ? TSV_CSV : !strcmp(word, "json") ? TSV_JSON : TSV_TABS;
@@ -137,15 +138,20 @@ void tsv_note(tsv *t, const char *key, const char *format, ...) {
     va_start(args, format);
     const int length = vasprintf(&text, format, args);
     va_end(args);
-    write_note(t, key, length < 0 ? "out of memory" : text);
-    if (length >= 0) free(text);
+    if (length < 0) {
+        lost_text = true;
+        return;
+    }
+    write_note(t, key, text);
+    free(text);
 }
 
 void tsv_column(tsv *t, const char *name, const char *definition) {
     if (t->columns == TSV_COLUMNS) return;
     t->name[t->columns++] = name;
     /* JSON has all notes before the first column, and notes may follow columns. */
-    if (t->format == TSV_JSON) t->definition[t->columns - 1] = strdup(definition);
+    if (t->format == TSV_JSON && !(t->definition[t->columns - 1] = strdup(definition)))
+        lost_text = true;
     if (t->format != TSV_TABS) return;
     fputs("# column ", t->out);
     tsv_escape(t->out, name);
@@ -191,9 +197,11 @@ void tsv_header(tsv *t) {
     fputs(end_of_line(t), t->out);
 }
 
-void tsv_finish(FILE *out) {
+sr_status tsv_finish(FILE *out, sr_failure *why) {
+    const bool complete = !lost_text;
     if (open_json) fputs("]}\n", out);
-    open_json = false;
+    open_json = lost_text = false;
+    return complete ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the notes of the table");
 }
 
 /* -- rows -------------------------------------------------------------------------------------- */

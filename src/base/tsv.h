@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "statrec/base.h"
+
 /* Tabs, newlines, backslashes and other control bytes become \t \n \\ \xNN. So a table stays a
  * table whatever a run file holds. */
 enum { TSV_COLUMNS = 256 };
@@ -51,8 +53,9 @@ void tsv_header(tsv *t);
 void tsv_text(tsv *t, const char *text);
 void tsv_int(tsv *t, int64_t value);
 void tsv_real(tsv *t, double value); /* %.9g; nan, inf, -inf */
-/* After the last row of the last table on `out`; only JSON has an end. */
-void tsv_finish(FILE *out);
+/* After the last row of the last table on `out`; only JSON has an end. SR_MEMORY: a note or a
+ * definition is missing in one of them. */
+sr_status tsv_finish(FILE *out, sr_failure *why);
 /* Writes text with the escapes above. */
 void tsv_escape(FILE *out, const char *text);
 /* Writes the first `length` bytes of a text as they are, its lines and tabs too, with ? for what

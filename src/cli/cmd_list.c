@@ -391,6 +391,7 @@ static int run_listing(const tool *t, const listing *l) {
     if (!argv) return tool_error(t, TOOL_FAILED, "out of memory");
     const char *format = take_format(&rest, argv);
     char *command = format ? tool_command(t) : NULL;
+    sr_failure why = {0};
     int status;
     out.listing = l, out.text = !format;
     if (format && !(!strcmp(format, "tsv") || !strcmp(format, "csv") || !strcmp(format, "json")))
@@ -411,7 +412,7 @@ static int run_listing(const tool *t, const listing *l) {
             tsv_column(&out.table, l->column[i].name, l->column[i].definition);
         tsv_header(&out.table);
         status = l->run(&rest);
-        if (status == TOOL_DONE) tsv_finish(stdout);
+        if (status == TOOL_DONE && tsv_finish(stdout, &why) != SR_OK) status = tool_report(t, &why);
     }
     free(command);
     free(argv);

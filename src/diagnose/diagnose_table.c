@@ -120,7 +120,7 @@ sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *sync
     }
     for (int i = 0; i < set.count && status == SR_OK; i++)
         status = write_run(&set, i, synchronizes, &t, worst, why);
-    if (status == SR_OK) tsv_finish(out);
+    if (status == SR_OK) status = tsv_finish(out, why);
     run_set_close(&set);
     return status;
 }

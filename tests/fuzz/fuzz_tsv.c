@@ -24,7 +24,7 @@ static char *write_table(const char *format, const char *text, double value) {
         tsv_text(&t, text);
         tsv_real(&t, value);
     }
-    tsv_finish(out);
+    fuzz_expect(tsv_finish(out, NULL) == SR_OK, "no memory for a table");
     fuzz_expect(fclose(out) == 0, "no memory for a table");
     return table;
 }

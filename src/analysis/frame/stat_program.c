@@ -179,7 +179,7 @@ static sr_status run_program(const stat_program *p, const tool *t, const char *c
     for (int i = 0; i < set.count; i++) run_warn_mended(t, set.run[i]);
     if (status == SR_OK) status = print_table(&table, command, why);
     close_table(&table);
-    if (status == SR_OK) tsv_finish(stdout);
+    if (status == SR_OK) status = tsv_finish(stdout, why);
     run_set_close(&set);
     free((void *)a.all.row);
     free(settings);

@@ -401,7 +401,7 @@ static void note_run(const sr_runfile *f, tsv *table) {
     info_note_copied(f, table);
 }
 
-static void print_site_table(const sr_runfile *f, tsv *table) {
+static void print_site_table(const sr_runfile *f, tsv *table, sr_failure *why) {
     const sr_run_site *s;
     tsv_column(table, "site", "normalization site");
     tsv_column(table, "norm", "its normalization");
@@ -419,7 +419,7 @@ static void print_site_table(const sr_runfile *f, tsv *table) {
         tsv_real(table, s->eps), tsv_real(table, s->alpha);
         tsv_int(table, s->layer_scale), tsv_int(table, s->observed);
     }
-    tsv_finish(stdout);
+    tsv_finish(stdout, why);
 }
 
 static void print_table(const sr_runfile *f, const char *format, const char *command,
@@ -433,7 +433,7 @@ static void print_table(const sr_runfile *f, const char *format, const char *com
         tsv_note(&table, "damaged", "%s", damage);
         sr_fail(why, SR_FORMAT, "%s", damage);
     }
-    print_site_table(f, &table);
+    print_site_table(f, &table, why);
 }
 
 static sr_status print_file(const info_values *v, const char *path, const char *command,
