@@ -126,7 +126,8 @@ static sr_status print_bounds(stat_table *t, const site_choice *at, sr_failure *
         const bound *b = &bounds[i];
         const double limit = limit_of(run, sr_run_get_site(run, at->site), b);
         largest found;
-        if (!sr_run_has_scalar(run, b->first)) continue;
+        if (!sr_run_has_scalar(run, b->first) || (b->second && !sr_run_has_scalar(run, b->second)))
+            continue; /* a copy may have some of them */
         sr_status status = find_largest(run, at->site, b, &found, why);
         if (status != SR_OK) return status;
         if (!found.steps) continue;
