@@ -237,7 +237,7 @@ static void print_count(const char *what, int64_t copied, int64_t of) {
 }
 
 static void print_result(const tool *t, const copy_values *v, const run_copied *c) {
-    diagnose_warn_mended(t, 1, t->argv + 2);
+    diagnose_warn_damage(t, 1, t->argv + 2);
     if (c->unfinished)
         tool_warn(t, "%s: its source is unfinished: has its rows until now, status interrupted",
                   v->output);

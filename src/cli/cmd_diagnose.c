@@ -122,7 +122,7 @@ int cmd_diagnose(const tool *t) {
         tsv_set_format(v.format);
         status = diagnose_table(paths, files, synchronizes, command, stdout, &worst, &why);
     }
-    if (status == SR_OK) diagnose_warn_mended(t, files, t->argv + 2);
+    if (status == SR_OK) diagnose_warn_damage(t, files, t->argv + 2);
     free(command);
     return status == SR_OK ? status_of(&v, worst) : tool_report(t, &why);
 }

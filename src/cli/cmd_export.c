@@ -254,7 +254,7 @@ static sr_status export_run(const tool *t, const export_values *v, const char *n
                             sr_failure *why) {
     sr_runfile *f = sr_run_open(name, why);
     if (!f) return why->status;
-    diagnose_warn_mended(t, 1, t->argv + 2);
+    diagnose_warn_damage(t, 1, t->argv + 2);
     exporter e = {.options = v, .run = f, .info = sr_run_get_info(f)};
     sr_status status = choose_sites(&e, why);
     if (status == SR_OK && !(e.archive = npz_create(v->output, v->force, why)))

@@ -67,7 +67,7 @@ int cmd_recover(const tool *t) {
                                              : "");
         return tool_report(t, &why);
     }
-    diagnose_warn_mended(t, 1, t->argv + 2);
+    diagnose_warn_damage(t, 1, t->argv + 2);
     print_count("steps", count.steps, count.lost_steps);
     print_count("vectors", count.vectors, count.lost_vectors);
     print_count("evaluations", count.evals, count.lost_evals);

@@ -38,8 +38,8 @@ void diagnose_list(FILE *out);
 /* Statistics at the worst site of each run beside its measured gap: src/diagnose/harm_ranges.h. */
 sr_status diagnose_harm(char **paths, int count, FILE *out, sr_failure *why);
 
-/* A line on standard error for each of these files of which something was read from its second
-   copy. */
-void diagnose_warn_mended(const tool *t, int count, char **paths);
+/* A line on standard error for each of these files that is damaged, or was read from its backup
+   copies. */
+void diagnose_warn_damage(const tool *t, int count, char **paths);
 
 #endif

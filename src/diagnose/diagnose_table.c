@@ -125,6 +125,6 @@ sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *sync
     return status;
 }
 
-void diagnose_warn_mended(const tool *t, int count, char **paths) {
-    run_warn_mended_paths(t, count, paths);
+void diagnose_warn_damage(const tool *t, int count, char **paths) {
+    run_warn_damage_paths(t, count, paths);
 }

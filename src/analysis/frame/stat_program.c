@@ -176,7 +176,7 @@ static sr_status run_program(const stat_program *p, const tool *t, const char *c
     if (status == SR_OK && a.added) tsv_set_format(a.format);
     stat_table table = {.program = p, .settings = settings, .set = &set};
     if (status == SR_OK) status = open_runs(&table, &set, positional, t->argv + 1, why);
-    for (int i = 0; i < set.count; i++) run_warn_mended(t, set.run[i]);
+    for (int i = 0; i < set.count; i++) run_warn_damage(t, set.run[i]);
     if (status == SR_OK) status = print_table(&table, command, why);
     close_table(&table);
     if (status == SR_OK) status = tsv_finish(stdout, why);

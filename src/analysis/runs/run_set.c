@@ -40,21 +40,21 @@ void run_set_close(run_set *set) {
     *set = (run_set){0};
 }
 
-void run_warn_mended(const tool *t, const sr_runfile *run) {
-    const char *first = sr_run_repaired(run, 0);
+void run_warn_damage(const tool *t, const sr_runfile *run) {
+    const char *first = sr_run_damage(run, 0);
     int more = 0;
     if (!first) return;
-    while (sr_run_repaired(run, more + 1)) more++;
+    while (sr_run_damage(run, more + 1)) more++;
     if (more)
         tool_warn(t, "%s, and %d more, which `statrec check` lists", first, more);
     else
         tool_warn(t, "%s", first);
 }
 
-void run_warn_mended_paths(const tool *t, int count, char **paths) {
+void run_warn_damage_paths(const tool *t, int count, char **paths) {
     for (int i = 0; i < count; i++) {
         sr_runfile *run = run_open(paths[i], NULL, NULL);
-        if (run) run_warn_mended(t, run);
+        if (run) run_warn_damage(t, run);
         run_close(run);
     }
 }

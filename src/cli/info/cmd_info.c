@@ -472,6 +472,6 @@ int cmd_info(const tool *t) {
     sr_status status = command ? print_file(&values, t->argv[2], command, &why)
                                : sr_fail(&why, SR_MEMORY, "out of memory");
     free(command);
-    if (status == SR_OK && values.options) diagnose_warn_mended(t, 1, t->argv + 2);
+    if (status == SR_OK && values.options) diagnose_warn_damage(t, 1, t->argv + 2);
     return status == SR_OK ? TOOL_DONE : tool_report(t, &why);
 }

@@ -61,7 +61,7 @@ static void take_run(void *context, int i, const sr_runfile *run) {
     r->run[i] = (plot_run){.file = run, .path = r->path[i], .look = i};
     describe(&r->run[i]);
     r->run[i].known = reader_identify(run, r->run[i].identity);
-    run_warn_mended(&program, run);
+    run_warn_damage(&program, run);
 }
 
 sr_status plot_runs_open(plot_runs *r, char **paths, int count, sr_failure *why) {
