@@ -210,11 +210,25 @@ static int failing_order(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* Whether earlier lists had the place, for deeds that share much of their text. */
+static bool failing_once;
+static bool failing_is_known(const void *caller) {
+    enum { KNOWN = 1 << 15 };
+    static const void *known[FAILING_KINDS][KNOWN];
+    static int count[FAILING_KINDS];
+    for (int i = 0; i < count[failing_watched]; i++)
+        if (known[failing_watched][i] == caller) return true;
+    if (count[failing_watched] == KNOWN) abort();
+    known[failing_watched][count[failing_watched]++] = caller;
+    return false;
+}
+
 /* The calls to try, in their order, [3 * FAILING_PLACES]; how many. */
 static inline int failing_list(long *call) {
     int count = 0, kept = 0;
     for (int i = 0; i < failing_places; i++) {
         const failing_place *p = &failing_found[i];
+        if (failing_once && failing_is_known(p->caller)) continue;
         call[count++] = p->first;
         if (p->second) call[count++] = p->second;
         call[count++] = p->last;
