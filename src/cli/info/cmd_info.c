@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/info/cmd_info_parts.h"
 #include "diagnose/diagnose.h"
-#include "statrec/runfile.h"
+#include "runfile/read/file/reader.h"
 #include "train/loaded_model.h"
 
 enum { LABEL_WIDTH = 14, EVALS_SHOWN = 5, NORMS_SHOWN = 8, SPECTRA_SHOWN = 4 };
@@ -268,8 +268,9 @@ static bool is_measured(double *const *value, int64_t site) {
 }
 
 /* One line per site with a number, then the definitions. */
-static void print_final_sites(const sr_runfile *f, double *const *value) {
+static void print_final_sites(const sr_runfile *f, double *const *value, sr_failure *why) {
     char path[SR_NAME_SIZE];
+    const char *definition;
     printf("  %4s  %-24s", "site", "name");
     for (int k = 0; k < SR_FINAL_COUNT; k++) printf(" %12s", final_names[k]);
     putchar('\n');
@@ -281,8 +282,9 @@ static void print_final_sites(const sr_runfile *f, double *const *value) {
     }
     for (int k = 0; k < SR_FINAL_COUNT; k++) {
         snprintf(path, sizeof path, "final/%s", final_names[k]);
+        reader_definition(f, path, &definition, why);
         printf("  %s: ", final_names[k]);
-        tsv_escape(stdout, sr_run_definition(f, path));
+        tsv_escape(stdout, definition);
         putchar('\n');
     }
 }
@@ -308,7 +310,7 @@ static void print_final(const sr_runfile *f, sr_failure *why) {
         printf("%lld batch%s with frozen running values%s\n", (long long)batches,
                batches == 1 ? "" : "es", measured ? "" : "; no site has any");
         if (pairs) printf("  %lld pairs of input and output of a site\n", (long long)pairs);
-        if (measured) print_final_sites(f, value);
+        if (measured) print_final_sites(f, value, why);
     }
     free(memory);
 }

@@ -96,31 +96,40 @@ const char *sr_run_name(const sr_runfile *f, const char *group, int i) {
     return NULL;
 }
 
-static reader_text *read_definition(const sr_runfile *f, const char *dataset) {
-    reader_text *t = calloc(1, sizeof *t);
-    if (!t) return NULL;
-    if (!(t->dataset = strdup(dataset))) {
-        free(t);
-        return NULL;
-    }
+/* NULL on failure. */
+static reader_text *read_definition(const sr_runfile *f, const char *dataset, sr_failure *why) {
     const h5_path path = h5_path_of("%s%s", dataset[0] == '/' ? "" : "/", dataset);
     void *text = NULL;
-    if (h5_has(reader_file(f), path.text))
-        h5_get_attribute(reader_file(f), path.text, "definition", H5_TEXT, &text, NULL, NULL);
-    t->text = text;
-    return t;
+    if (h5_has(reader_file(f), path.text) &&
+        h5_has_attribute(reader_file(f), path.text, "definition") &&
+        h5_get_attribute(reader_file(f), path.text, "definition", H5_TEXT, &text, NULL, why) !=
+            SR_OK)
+        return NULL;
+    reader_text *t = calloc(1, sizeof *t);
+    char *name = strdup(dataset);
+    if (!t || !name) {
+        sr_fail(why, SR_MEMORY, "%s: a definition", f->path);
+        free(t), free(name), free(text);
+        return NULL;
+    }
+    *t = (reader_text){*f->texts, name, text};
+    return *f->texts = t;
+}
+
+sr_status reader_definition(const sr_runfile *f, const char *dataset, const char **text,
+                            sr_failure *why) {
+    sr_failure own = {0};
+    const reader_text *t = *f->texts;
+    while (t && strcmp(t->dataset, dataset) != 0) t = t->next;
+    if (!t) t = read_definition(f, dataset, &own);
+    *text = t && t->text ? t->text : "";
+    return t ? SR_OK : sr_fail(why, own.status, "%s", own.text);
 }
 
 const char *sr_run_definition(const sr_runfile *f, const char *dataset) {
-    reader_text *t = *f->texts;
-    while (t && strcmp(t->dataset, dataset) != 0) t = t->next;
-    if (!t) {
-        t = read_definition(f, dataset);
-        if (!t) return "";
-        t->next = *f->texts;
-        *f->texts = t;
-    }
-    return t->text ? t->text : "";
+    const char *text;
+    reader_definition(f, dataset, &text, NULL);
+    return text;
 }
 
 /* -- rows ------------------------------------------------------------------------------------ */

@@ -49,4 +49,8 @@ struct sr_runfile {
     int64_t stored_most[COMMITTED_COUNT];  /* most rows for which a column has space */
 };
 
+/* As sr_run_definition, with the reason when a definition cannot be read: *text is "" then. */
+sr_status reader_definition(const sr_runfile *f, const char *dataset, const char **text,
+                            sr_failure *why);
+
 #endif
