@@ -25,12 +25,13 @@ static void report_fault(void *context, const sr_failure *fault) {
 }
 
 /* Without checksums altered values go unnoticed; the output mentions that. */
-static const char *complete(const char *path) {
-    sr_failure unused = {0};
-    sr_runfile *run = sr_run_open(path, &unused);
-    const bool summed = run && sr_run_has_checksums(run);
+static sr_status print_complete(const char *path, sr_failure *why) {
+    sr_runfile *run = sr_run_open(path, why);
+    if (!run) return why->status;
+    tsv_escape(stdout, path);
+    puts(sr_run_has_checksums(run) ? ": complete" : ": complete, but without checksums");
     sr_run_close(run);
-    return summed ? ": complete" : ": complete, but without checksums";
+    return SR_OK;
 }
 
 /* Prints "FILE: complete" to standard output, or faults to standard error. */
@@ -52,9 +53,7 @@ static int check_file(const tool *t, const char *path) {
         if (why.hint[0]) tool_hint(t, why.hint);
         return TOOL_FAILED;
     }
-    tsv_escape(stdout, path);
-    puts(complete(path));
-    return TOOL_DONE;
+    return print_complete(path, &why) == SR_OK ? TOOL_DONE : tool_report(t, &why);
 }
 
 int cmd_check(const tool *t) {
