@@ -29,9 +29,14 @@ const sr_run_metric *gap_partner(const sr_runfile *run, const sr_run_metric *m) 
     return sr_run_find_metric(run, name);
 }
 
-static bool has_values(const sr_runfile *run, const sr_run_metric *m) {
-    double last = NAN;
-    return metric_read_last(run, m->name, &last, NULL) == SR_OK && isfinite(last);
+/* *has: both have a value. */
+static sr_status have_values(const sr_runfile *run, const sr_run_metric *m,
+                             const sr_run_metric *other, bool *has, sr_failure *why) {
+    double running = NAN, batch = NAN;
+    sr_status status = metric_read_last(run, m->name, &running, why);
+    if (status == SR_OK) status = metric_read_last(run, other->name, &batch, why);
+    *has = isfinite(running) && isfinite(batch);
+    return status;
 }
 
 static bool is_in_nats(const sr_run_metric *m) {
@@ -44,17 +49,20 @@ static bool is_likelihood(const sr_run_metric *m) {
     return is_in_nats(m) && strcmp(last ? last + 1 : m->name, "nll") == 0;
 }
 
-static const sr_run_metric *choose_metric(const sr_runfile *run) {
-    const sr_run_metric *m, *best = NULL;
+/* *best: NULL without one. */
+static sr_status choose_metric(const sr_runfile *run, const sr_run_metric **best, sr_failure *why) {
+    const sr_run_metric *m;
     int best_rank = 0;
-    for (int64_t i = 0; (m = sr_run_get_metric(run, i)); i++) {
+    sr_status status = SR_OK;
+    for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(run, i)); i++) {
         const sr_run_metric *other = gap_partner(run, m);
         const int rank = 1 + is_in_nats(m) + is_likelihood(m);
-        if (!other || m->better == SR_BETTER_NEITHER || !has_values(run, m)) continue;
-        if (!has_values(run, other) || rank <= best_rank) continue;
-        best = m, best_rank = rank;
+        bool has = false;
+        if (!other || m->better == SR_BETTER_NEITHER || rank <= best_rank) continue;
+        status = have_values(run, m, other, &has, why);
+        if (has) *best = m, best_rank = rank;
     }
-    return best;
+    return status;
 }
 
 static double worse_by(const sr_run_metric *m, double than_it, double other) {
@@ -93,9 +101,9 @@ static void take_gaps(const running_gap *from, gap *g) {
 sr_status gap_measure(const subject *s, gap *g, sr_failure *why) {
     running_gap measured;
     *g = (gap){.e = NO_ESTIMATE, .first = NAN, .last = NAN};
-    if (s->batch_sites) g->metric = choose_metric(s->run);
-    if (!g->metric) return SR_OK;
-    sr_status status = running_gap_read(&measured, s->run, g->metric->name, g->metric->better, why);
+    sr_status status = s->batch_sites ? choose_metric(s->run, &g->metric, why) : SR_OK;
+    if (status != SR_OK || !g->metric) return status;
+    status = running_gap_read(&measured, s->run, g->metric->name, g->metric->better, why);
     if (status == SR_OK) take_gaps(&measured, g);
     evaluations_free(&measured.at);
     const double whole = is_in_nats(g->metric) ? 1 : 0.2 * fabs(g->running);

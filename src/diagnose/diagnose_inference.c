@@ -21,15 +21,19 @@
 #include "diagnose/diagnosis.h"
 
 /* mean and variance of the final pass at a site; NaN without one. */
-static void read_final(const subject *s, int64_t site, double value[SR_FINAL_COUNT]) {
+static sr_status read_final(const subject *s, int64_t site, double value[SR_FINAL_COUNT],
+                            sr_failure *why) {
     const size_t sites = (size_t)s->info->sites;
     double *all = malloc(SR_FINAL_COUNT * sites * sizeof *all), *column[SR_FINAL_COUNT];
     int64_t batches = -1;
     value[0] = value[1] = NAN;
-    for (int i = 0; all && i < SR_FINAL_COUNT; i++) column[i] = all + (size_t)i * sites;
-    if (all && sr_run_final(s->run, &batches, column, NULL) == SR_OK && batches > 0)
-        for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = column[i][site];
+    if (!all) return sr_fail(why, SR_MEMORY, "out of memory for the final pass");
+    for (int i = 0; i < SR_FINAL_COUNT; i++) column[i] = all + (size_t)i * sites;
+    const sr_status status = sr_run_final(s->run, &batches, column, why);
+    for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK && batches > 0; i++)
+        value[i] = column[i][site];
     free(all);
+    return status;
 }
 
 /* The discrepancies, the range that each is held against, its place in the final pass (-1:
@@ -76,15 +80,15 @@ sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failur
     return SR_OK;
 }
 
-static void tell_tid(const subject *s, const answer *tid, answer *a) {
+static sr_status tell_tid(const subject *s, const answer *tid, answer *a, sr_failure *why) {
     double final[SR_FINAL_COUNT];
     const site_estimate *worst = &tid->top[0];
     if (!tid->asked) {
         answer_says(a, " Where, no discrepancy says: %s.",
                     tid->reason[0] ? tid->reason : "none is recorded");
-        return;
+        return SR_OK;
     }
-    read_final(s, worst->site, final);
+    const sr_status status = read_final(s, worst->site, final, why);
     answer_says(a, " %s is %.3g [%.3g, %.3g] at %s", tid->statistic, worst->e.value, worst->e.low,
                 worst->e.high, sr_run_get_site(s->run, worst->site)->name);
     const int at = discrepancy_final(tid->statistic);
@@ -95,6 +99,7 @@ static void tell_tid(const subject *s, const answer *tid, answer *a) {
     else
         answer_says(a, ", which is usual (up to %.3g): its size alone does not explain it.",
                     tid->limit);
+    return status;
 }
 
 /* The figure draws valid_loss alone, of which valid_nll is the part without smoothing. */
@@ -128,7 +133,7 @@ static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid
     a->severity = gap_severity(g);
     a->verdict = FOUND;
     sr_status status = gap_tell(s, g, a, why);
-    tell_tid(s, tid, a);
+    if (status == SR_OK) status = tell_tid(s, tid, a, why);
     figure_of_gap(s, g, a);
     return status;
 }
@@ -195,15 +200,15 @@ static void tell_usual(const subject *s, const gap *g, answer *a) {
                     subject_how(s, " (--validate-batch)"));
 }
 
-static sr_status answer_by_tid(const subject *s, const gap *g, const answer *tid, answer *a) {
+static sr_status answer_by_tid(const subject *s, const gap *g, const answer *tid, answer *a,
+                               sr_failure *why) {
     *a = *tid;
     if (a->verdict == FOUND) {
         a->severity = gap_is_told(g) || has_one_psi(s, a) ? MINOR : NOTABLE;
         tell_cost(s, g, a);
-        tell_tid(s, tid, a);
-    } else if (gap_is_possible(s)) {
-        tell_usual(s, g, a);
+        return tell_tid(s, tid, a, why);
     }
+    if (gap_is_possible(s)) tell_usual(s, g, a);
     return SR_OK;
 }
 
@@ -230,7 +235,7 @@ sr_status look_inference(const subject *s, answer *a, sr_failure *why) {
     if (status != SR_OK) return status;
     if (gap_severity(&g)) return answer_by_gap(s, &g, &tid, a, why);
     if (tid.verdict == FOUND || (tid.asked && !isfinite(g.e.low)))
-        return answer_by_tid(s, &g, &tid, a);
+        return answer_by_tid(s, &g, &tid, a, why);
     if (!isfinite(g.e.low)) return not_asked(s, &tid, a);
     answer_without(s, &g, &tid, a);
     return SR_OK;

@@ -7,12 +7,13 @@
 
 #include "analysis/runs/run_config.h"
 
-/* The first that is declared and was measured. */
+/* The first that is declared and was measured. One that cannot be read is it, too: its reader gives
+ * the reason. */
 static const sr_run_metric *first_with_values(const sr_runfile *run) {
     const sr_run_metric *m;
     double value = NAN;
     for (int64_t i = 0; (m = sr_run_get_metric(run, i)); i++)
-        if (metric_read_last(run, m->name, &value, NULL) == SR_OK && isfinite(value)) return m;
+        if (metric_read_last(run, m->name, &value, NULL) != SR_OK || isfinite(value)) return m;
     return NULL;
 }
 
