@@ -106,7 +106,7 @@ static void print_rows(const harms *all, FILE *out) {
 sr_status diagnose_harm(char **paths, int count, FILE *out, sr_failure *why) {
     run_set set;
     harms all = {0};
-    sr_status status = run_set_open(&set, count, paths, why);
+    sr_status status = diagnose_open_whole(&set, count, paths, why);
     for (int r = 0; r < set.count && status == SR_OK; r++) {
         subject s;
         status = subject_open(&s, set.run[r], set.path[r], why);

@@ -76,7 +76,7 @@ static sr_status print_row(const measured *m, const run_set *set, FILE *out, sr_
 
 sr_status diagnose_healthy(const char *kind, char **paths, int count, FILE *out, sr_failure *why) {
     run_set set;
-    sr_status status = run_set_open(&set, count, paths, why);
+    sr_status status = diagnose_open_whole(&set, count, paths, why);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0] && status == SR_OK; i++)
         if (strcmp(rows[i].kind, kind) == 0) status = print_row(&rows[i], &set, out, why);
     run_set_close(&set);

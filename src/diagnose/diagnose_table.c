@@ -125,6 +125,15 @@ sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *sync
     return status;
 }
 
+sr_status diagnose_open_whole(run_set *set, int count, char **paths, sr_failure *why) {
+    sr_status status = run_set_open(set, count, paths, why);
+    const char *damage;
+    for (int r = 0; r < set->count && status == SR_OK; r++)
+        if ((damage = sr_run_damage(set->run[r], 0)))
+            status = sr_fail(why, SR_FORMAT, "%s", damage);
+    return status;
+}
+
 void diagnose_warn_damage(const tool *t, int count, char **paths) {
     run_warn_damage_paths(t, count, paths);
 }
