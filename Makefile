@@ -247,6 +247,12 @@ $(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.
 
 # -- tests -------------------------------------------------------------------------------------
 
+# The commands for their tests: statrec's main() is statrec_main() there.
+CLI_TESTED := $(BUILD)/obj/linked/statrec.o $(call objs,$(call srcs_of,cli))
+$(BUILD)/obj/linked/statrec.o: $(BUILD)/obj/src/cli/statrec.o
+	@mkdir -p $(@D)
+	$(Q)$(OBJCOPY) --redefine-sym main=statrec_main $< $@
+
 # Helpers that all tests share.
 $(BUILD)/lib/libtesting.a: $(call objs,$(wildcard tests/testing/*.c))
 	@mkdir -p $(@D)
@@ -257,7 +263,7 @@ RUN_PROGRAMS := hdf5 runfile analysis diagnose table plot
 $(addprefix $(BUILD)/tests/train/,test_torture test_torture_checkpoints): | $(PROGRAMS) $(BUILD)/faulty/statrec
 
 define test_rule
-$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c)) $(COUNTED)) $(BUILD)/lib/libtesting.a $(if $(filter analysis,$(1)),$(BUILD)/lib/liblinked.a) $(call test_libs_of,$(1)) $(if $(filter $(RUN_PROGRAMS),$(1)),| $(PROGRAMS))
+$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c)) $(COUNTED)) $(BUILD)/lib/libtesting.a $(if $(filter analysis,$(1)),$(BUILD)/lib/liblinked.a) $(if $(filter cli,$(1)),$(CLI_TESTED)) $(call test_libs_of,$(1)) $(if $(filter $(RUN_PROGRAMS),$(1)),| $(PROGRAMS))
 	@mkdir -p $$(@D)
 	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
 endef
