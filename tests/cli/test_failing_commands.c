@@ -11,10 +11,6 @@ static const char *const of_runs[] = {
     "statrec info --format json run.h5",
     "statrec info --options run.h5",
     "statrec check run.h5 other.h5",
-    "statrec diagnose run.h5",
-    "statrec diagnose --format json run.h5 other.h5",
-    "statrec diagnose --healthy text run.h5",
-    "statrec diagnose --harm run.h5 other.h5",
     "statrec export --force -o run.npz run.h5",
 };
 static const char *const of_texts[] = {
@@ -62,7 +58,7 @@ static void fail_each(const char *const *lines, size_t count, failing_kind kind,
 
 static void test_run_allocations(void **state) {
     (void)state;
-    fail_each(OF(of_runs), FAILING_ALLOCATIONS, 4);
+    fail_each(OF(of_runs), FAILING_ALLOCATIONS, 2);
 }
 
 static void test_run_hdf5(void **state) {
@@ -74,7 +70,7 @@ static void test_run_hdf5(void **state) {
 static void test_run_reads(void **state) {
     (void)state;
     failing_only = "H5Dread";
-    fail_each(OF(of_runs), FAILING_HDF5, 9);
+    fail_each(OF(of_runs), FAILING_HDF5, 7);
     failing_only = NULL;
 }
 
