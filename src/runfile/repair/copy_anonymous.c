@@ -124,8 +124,7 @@ static void hide_lines(char *text) {
 void copy_anonymous_texts(const sr_runfile *f, char *text[COPY_TEXTS]) {
     const bool known = text[COPY_CHECKSUMS] && (identifies(&f->info, text[COPY_CHECKSUMS]) ||
                                                 identifies(&f->info, text[COPY_OPTIONS]));
-    for (int i = 0; i < COPY_TEXTS && known; i++)
-        if (text[i]) *text[i] = '\0';
+    for (int i = 0; i < COPY_TEXTS && known; i++) *text[i] = '\0';
     if (text[COPY_SOURCES]) hide_lines(text[COPY_SOURCES]);
 }
 
