@@ -109,6 +109,12 @@ static void anonymous_names(void **state) {
     copied_refused(&path, 1, &o, SR_USAGE, "the definition of metric loss contains the host");
     named("bn1", "loss", "as in /data/eval/run.py");
     copied_refused(&path, 1, &o, SR_USAGE, "contains a path");
+    sr_recorder *r = run_create(path, copied_options());
+    run_add_bn(r, "bn1", 2, 0, 1e-5);
+    sr_add_embedding(r, "words of alice", 4, 2);
+    run_put_step(r, 1);
+    run_finish(r);
+    copied_refused(&path, 1, &o, SR_USAGE, "embedding words of alice contains the user");
     named("malice.bn", "loss", "||mu_B - mu||_2 / ||s||, sum_g/n per (a/b)"); /* no user, no path */
     copied_copy("named.h5", "x.h5", &o);
 }

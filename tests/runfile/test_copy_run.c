@@ -632,6 +632,7 @@ static void nowhere(void **state) {
     sr_failure why = {0};
     assert_int_equal(sr_run_recover(sample_path("whole.h5"), NULL, true, -1, NULL, &why), SR_USAGE);
     check_failure(&why, SR_USAGE, "no path for the recovered file");
+    assert_int_equal(sr_run_recover(sample_path("whole.h5"), "", true, -1, NULL, NULL), SR_USAGE);
     why = (sr_failure){0};
     check_ok(copy_check_target(sample_path("whole.h5"), "/dev/null", &why), &why);
     assert_int_equal(sr_copy_rows(NULL, sample_path("whole.h5"), -1, -1, NULL), SR_STATE);
@@ -677,6 +678,28 @@ static void final_in_parts(void **state) {
     }
 }
 
+static void expect_tokens(void *context, const char *dataset, int64_t rows, const char *reason) {
+    (void)rows, (void)reason;
+    assert_string_equal(dataset, "/steps/tokens");
+    ++*(int *)context;
+}
+
+/* A path may look like the beginning of a fault: the dataset alone is named all the same. */
+static void path_with_a_colon(void **state) {
+    (void)state;
+    int lost = 0;
+    sr_failure why = {0};
+    const char *path = sample_path("a: b/run.h5");
+    assert_int_equal(mkdir(sample_path("a: b"), 0777), 0);
+    hid_t f = damage_reopen(path);
+    assert_true(H5Ldelete(f, "/steps/tokens", H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(f) >= 0);
+    check_ok(sr_run_recover_report(path, sample_path("x.h5"), true, -1, NULL, expect_tokens, &lost,
+                                   &why),
+             &why);
+    assert_int_equal(lost, 1);
+}
+
 static int stop_now(void) {
     return 15;
 }
@@ -712,6 +735,7 @@ int main(void) {
                                        cmocka_unit_test(failure_of_before),
                                        cmocka_unit_test(copy_without_a_text),
                                        cmocka_unit_test(nowhere),
+                                       cmocka_unit_test(path_with_a_colon),
                                        cmocka_unit_test(unreadable_steps),
                                        cmocka_unit_test(other_pairs),
                                        cmocka_unit_test(final_in_parts)};

@@ -93,9 +93,9 @@ static void key_of(const char *line, size_t length, char *key, size_t size) {
 }
 
 char *copy_anonymous_config(const sr_runfile *f, bool (*shares)(const char *key)) {
-    const bool own = strcmp(f->info.program, "statrec train") == 0 && shares;
     char *text = calloc(strlen(f->info.config) + 1, 1), *line = strdup(f->info.config), *to = text;
-    for (const char *at = f->info.config; own && text && line && *at;) {
+    const bool own = text && line && strcmp(f->info.program, "statrec train") == 0 && shares;
+    for (const char *at = f->info.config; own && *at;) {
         const size_t length = strcspn(at, "\n"), whole = length + (at[length] == '\n');
         char key[SR_NAME_SIZE];
         memcpy(line, at, length), line[length] = '\0';

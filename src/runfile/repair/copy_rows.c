@@ -392,7 +392,7 @@ static void note_damage(const copier *c) {
         if (c->f->damage[i].repaired) continue;
         sr_failure why = {0};
         char name[SR_NAME_SIZE] = "";
-        const char *object = strlen(text) > prefix ? strchr(text + prefix, '/') : NULL;
+        const char *object = strchr(text + strnlen(text, prefix), '/');
         if (object) snprintf(name, sizeof name, "%s", object);
         name[strcspn(name, ":")] = '\0';
         sr_fail(&why, SR_FORMAT, "%s", text);

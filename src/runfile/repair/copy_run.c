@@ -284,7 +284,7 @@ static sr_status give_up(run_copier *c, sr_failure *why) {
         sr_fail(why, SR_FORMAT, "%s: %s", c->part[0].f->path, refused);
     else if (why->status == SR_OK)
         *why = failed;
-    if (why->status == SR_FORMAT && !*why->hint) sr_hint(why, "%s", RECOVER_HINT);
+    if (why->status == SR_FORMAT) sr_hint(why, "%s", RECOVER_HINT);
     unlink(c->r->part);
     sr_abandon(c->r);
     return why->status;
