@@ -169,7 +169,7 @@ void dataset_finish_sentences(dataset *d, int64_t classes) {
     if (s->min_count > 1) dataset_note(d, ", %lld times at least", (long long)s->min_count);
     dataset_note(d, ")");
     for (int i = 0; i < SENTENCE_SPLITS; i++) note_sentences(d, i);
-    sentence_set_fill(s, SPLIT_TRAIN, &words, &positions);
+    sentence_set_fill(s, &words, &positions);
     dataset_note(d, "; %lld training batches of %lld words on average, %.1f %% padding",
                  (long long)batches, (long long)(words / batches),
                  100 * (1 - (double)words / (double)positions));

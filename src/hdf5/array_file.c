@@ -87,6 +87,8 @@ sr_status array_writer_add(array_writer *w, const char *name, const npz_array *a
     if (shape.type == H5_OTHER || strlen(name) >= H5_PATH_SIZE || count < 1)
         return keep(w, sr_fail(&w->failure, SR_USAGE, "%s: %s cannot be stored", w->path, name),
                     why);
+    if (!a->data)
+        return keep(w, sr_fail(&w->failure, SR_MEMORY, "%s: no memory for %s", w->path, name), why);
     sr_status status = add_groups(w, name);
     if (status == SR_OK)
         status = h5_add_dataset(w->file, h5_path_of("/%s", name).text, &shape, &set, &w->failure);

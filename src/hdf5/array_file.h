@@ -21,6 +21,7 @@ typedef struct array_writer array_writer;
 /* format, version: stored in the file, and checked by readers. NULL on failure. */
 array_writer *array_writer_create(const char *path, const char *format, int64_t version,
                                   sr_failure *why);
+/* a->data NULL: its caller had no memory for it, SR_MEMORY. */
 sr_status array_writer_add(array_writer *w, const char *name, const npz_array *a, sr_failure *why);
 /* UTF-8; an attribute of the root. */
 sr_status array_writer_put_text(array_writer *w, const char *name, const char *text,

@@ -74,6 +74,7 @@ typedef struct trainer {
     /* the newest one that rows of the run file cover, from which a run can be resumed; -1: none */
     int64_t checkpoint_covered;
     int64_t checkpoint_newest; /* of the files of this run; -1: none */
+    bool checkpoints_aside;    /* those of the run that this one replaces may be */
     bool record_loss_told;     /* that the run file failed, under --on-write-error continue */
     /* the first that could not be written, under --on-write-error continue */
     sr_failure checkpoint_lost;

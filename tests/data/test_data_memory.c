@@ -155,6 +155,8 @@ static void dictionaries_and_steps_survive(void **state) {
     strcpy(o.dictionary, "separate");
     o.tokenizer = &step;
     check_allocations(&o);
+    o.bpe_merges = 3; /* a second step */
+    check_allocations(&o);
 }
 
 static void generated_pairs_survive(void **state) {
@@ -205,7 +207,7 @@ static void classified_sentences_survive(void **state) {
     (void)state;
     const line_transform step = {.name = "copy", .apply = copy_line};
     const char *dir = make_folder();
-    write_text(dir, "train", "0 a b\n1 b \xe9\n");
+    write_text(dir, "train", "0\n0 a b\n1 b \xe9\n"); /* the first one has no words */
     write_text(dir, "test.gz", "1 a\n");
     data_options o = default_options("labelled", dir);
     *o.validpref = 0, o.valid_share = 0.5;

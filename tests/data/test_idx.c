@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "data/sets/image_set.h"
 #include "data_files.h"
 
 enum { ROWS = 5, COLUMNS = 3, PIXELS = ROWS * COLUMNS, ROOM = 4096 };
@@ -410,14 +411,35 @@ static void reads_the_shared_mnist(void **state) {
     data_close(d);
 }
 
+/* A set without images has no mean. */
+static void no_images(void **state) {
+    (void)state;
+    const data_options o = default_options("idx", "");
+    image_set s;
+    sr_failure why = {0};
+    check_ok(image_set_create(&s, &o, (image_size){.height = 1, .width = 1, .channels = 1}, &why),
+             &why);
+    check_ok(image_set_divide(&s, 0, 0, &why), &why);
+    assert_int_equal(image_set_finish(&s, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "no training images");
+    image_set_free(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_the_format),     cmocka_unit_test(holds_out_the_last),
-        cmocka_unit_test(other_names),          cmocka_unit_test(counts_labels_and_transposes),
-        cmocka_unit_test(augments_grey_images), cmocka_unit_test(refuses_headers),
-        cmocka_unit_test(refuses_labels),       cmocka_unit_test(refuses_test_files),
-        cmocka_unit_test(refuses_wide_labels),  cmocka_unit_test(names_the_current_folder),
-        cmocka_unit_test(refuses_damaged_gzip), cmocka_unit_test(reads_the_shared_mnist),
+        cmocka_unit_test(no_images),
+        cmocka_unit_test(reads_the_format),
+        cmocka_unit_test(holds_out_the_last),
+        cmocka_unit_test(other_names),
+        cmocka_unit_test(counts_labels_and_transposes),
+        cmocka_unit_test(augments_grey_images),
+        cmocka_unit_test(refuses_headers),
+        cmocka_unit_test(refuses_labels),
+        cmocka_unit_test(refuses_test_files),
+        cmocka_unit_test(refuses_wide_labels),
+        cmocka_unit_test(names_the_current_folder),
+        cmocka_unit_test(refuses_damaged_gzip),
+        cmocka_unit_test(reads_the_shared_mnist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

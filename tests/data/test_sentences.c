@@ -261,7 +261,7 @@ static void buckets_spare_padding(void **state) {
         sentence_set s;
         strcpy(o.batching, random ? "random" : "bucketed");
         fill_many(&s, &o);
-        sentence_set_fill(&s, SPLIT_TRAIN, &words[random], &positions[random]);
+        sentence_set_fill(&s, &words[random], &positions[random]);
         sentence_set_free(&s);
     }
     assert_int_equal(words[0], words[1]);

@@ -302,12 +302,29 @@ static void shared_treebanks(void **state) {
     data_close(d);
 }
 
+static sr_status leave_nothing(void *self, int side, const char *line, size_t length,
+                               byte_buffer *out, sr_failure *why) {
+    (void)self, (void)side, (void)line, (void)length, (void)out, (void)why;
+    return SR_OK;
+}
+
+/* A word of which the step of lines leaves nothing stays as it is. */
+static void words_of_blanks(void **state) {
+    (void)state;
+    const line_transform step = {.name = "nothing", .apply = leave_nothing};
+    data_options o = small(NULL);
+    o.tokenizer = &step;
+    dataset *d = open_data(&o);
+    assert_string_equal(data_word(d, SIDE_SOURCE, HAS), "has");
+    data_close(d);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transitions_by_hand),  cmocka_unit_test(what_is_left_out),
-        cmocka_unit_test(training_is_shuffled), cmocka_unit_test(one_file_is_cut),
-        cmocka_unit_test(options_have_effects), cmocka_unit_test(refusals),
-        cmocka_unit_test(shared_treebanks),
+        cmocka_unit_test(words_of_blanks),  cmocka_unit_test(transitions_by_hand),
+        cmocka_unit_test(what_is_left_out), cmocka_unit_test(training_is_shuffled),
+        cmocka_unit_test(one_file_is_cut),  cmocka_unit_test(options_have_effects),
+        cmocka_unit_test(refusals),         cmocka_unit_test(shared_treebanks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,8 +56,8 @@ static void anonymous_config(void **state) {
     (void)state;
     sr_options o = copied_options();
     o.program = "statrec train", o.version = "0.2.0";
-    o.config =
-        "lr = 0.5\nlr-x = 3\n# a note\n# of alice\ndata-dir = \"/home/alice/x\"\noutput = y\n";
+    o.config = "lr = 0.5\nlr-x = 3\n# a note\n# of alice\nno option\ndata-dir = "
+               "\"/home/alice/x\"\noutput = y\n";
     sr_recorder *r = sample_begin(sample_path("own.h5"), &o);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
     run_finish(r);
@@ -68,6 +68,24 @@ static void anonymous_config(void **state) {
     copied_same_text("config", sr_run_get_info(f)->config, "lr = 0.5\n# a note\n");
     copied_same_text("program", sr_run_get_info(f)->program, "statrec train");
     sr_run_close(f);
+    c.shares = NULL; /* no option may be told */
+    copied_copy("own.h5", "x.h5", &c);
+    f = sample_open(sample_path("x.h5"));
+    copied_same_text("config", sr_run_get_info(f)->config, "");
+    sr_run_close(f);
+}
+
+/* The options of an earlier copy name somebody: its texts are empty in the next one. */
+static void anonymous_twice(void **state) {
+    (void)state;
+    run_copy_options o = copied_plain();
+    o.text = "--site of.alice";
+    copied_copy("whole.h5", "once.h5", &o);
+    o.text = "--anonymous", o.anonymous = true;
+    copied_copy("once.h5", "x.h5", &o);
+    copied_check_attribute("x.h5", "options", "--anonymous");
+    copied_check_attribute("x.h5", "sources", "-");
+    has_no("x.h5", "of.alice");
 }
 
 static void named(const char *site, const char *metric, const char *definition) {
@@ -91,6 +109,12 @@ static void anonymous_names(void **state) {
     copied_refused(&path, 1, &o, SR_USAGE, "the definition of metric loss contains the host");
     named("bn1", "loss", "as in /data/eval/run.py");
     copied_refused(&path, 1, &o, SR_USAGE, "contains a path");
+    sr_recorder *r = run_create(path, copied_options());
+    run_add_bn(r, "bn1", 2, 0, 1e-5);
+    sr_add_embedding(r, "words of alice", 4, 2);
+    run_put_step(r, 1);
+    run_finish(r);
+    copied_refused(&path, 1, &o, SR_USAGE, "embedding words of alice contains the user");
     named("malice.bn", "loss", "||mu_B - mu||_2 / ||s||, sum_g/n per (a/b)"); /* no user, no path */
     copied_copy("named.h5", "x.h5", &o);
 }
@@ -115,6 +139,7 @@ static void identifying_texts(void **state) {
                {"/home/ann", "a path"},
                {"x=/a/b", "a path"},
                {"(/a/b)", "a path"},
+               {"/etc x/y", NULL},
                {"~x", NULL},
                {"a~/x", NULL},
                {"C:x", NULL},
@@ -258,14 +283,11 @@ static int begin(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(anonymous),
-                                       cmocka_unit_test(anonymous_config),
-                                       cmocka_unit_test(anonymous_names),
-                                       cmocka_unit_test(identifying_texts),
-                                       cmocka_unit_test(identifying_places),
-                                       cmocka_unit_test(identifying_method),
-                                       cmocka_unit_test(identifying_left_out),
-                                       cmocka_unit_test(identifying_info),
-                                       cmocka_unit_test(identifying_sources)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(anonymous_twice),    cmocka_unit_test(anonymous),
+        cmocka_unit_test(anonymous_config),   cmocka_unit_test(anonymous_names),
+        cmocka_unit_test(identifying_texts),  cmocka_unit_test(identifying_places),
+        cmocka_unit_test(identifying_method), cmocka_unit_test(identifying_left_out),
+        cmocka_unit_test(identifying_info),   cmocka_unit_test(identifying_sources)};
     return cmocka_run_group_tests(tests, begin, NULL);
 }

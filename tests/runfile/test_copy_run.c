@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "copied_run.h"
+#include "runfile/repair/copy_declare.h"
 #include "testing/check.h"
 #include "testing/damage.h"
 #include "testing/run_builder.h"
@@ -396,6 +397,52 @@ static void write_step(const char *file, const char *name, hsize_t at, int64_t v
     assert_true(H5Fclose(f) >= 0);
 }
 
+/* Changes a bit of every place where the file has these steps. */
+static void flip_steps(const char *file, const int64_t step[3]) {
+    size_t size, places = 0;
+    char *bytes = damage_load(sample_path("killed.h5.part"), &size);
+    for (size_t at = 0; at + 24 <= size; at++)
+        if (memcmp(bytes + at, step, 24) == 0) bytes[at + 8] ^= 64, places++;
+    assert_in_range(places, 1, 9);
+    damage_store(sample_path(file), bytes, size);
+    free(bytes);
+}
+
+static void count_lost(void *context, const char *dataset, int64_t rows, const char *reason) {
+    const char **wanted = context;
+    (void)rows, (void)reason;
+    if (strcmp(dataset, wanted[0]) == 0) wanted[1] = "";
+}
+
+/* Steps that cannot be read, of a file that was not finished: such a file is not copied, and recover
+ * says which dataset it is. */
+static void unreadable_steps(void **state) {
+    (void)state;
+    static const struct {
+        const char *dataset;
+        int64_t step[3];
+    } row[] = {{"/steps/step", {1, 2, 3}},
+               {"/vectors/step", {COPIED_VECTORS, 2 * COPIED_VECTORS, 3 * COPIED_VECTORS}},
+               {"/spectra/step", {COPIED_SPECTRA, 2 * COPIED_SPECTRA, 3 * COPIED_SPECTRA}}};
+    const run_copy_options o = copied_plain();
+    const run_shape shape = {1, COPIED_STEPS, 77, "1", false};
+    sr_recorder *r = copied_begin("killed.h5", &shape);
+    check_ok(sr_flush(r), sr_failed(r));
+    sr_abandon(r);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        sr_failure why = {0};
+        const char *wanted[] = {row[i].dataset, NULL};
+        char *path = (char *)(uintptr_t)sample_path("flipped.h5");
+        flip_steps("flipped.h5", row[i].step);
+        copied_refused(&path, 1, &o, SR_FORMAT, "/step: ");
+        check_ok(sr_run_recover_report(path, sample_path("x.h5"), true, -1, NULL, count_lost,
+                                       wanted, &why),
+                 &why);
+        if (!wanted[1]) fail_msg("%s is not among the losses", row[i].dataset);
+        assert_int_equal(sr_run_check(sample_path("x.h5"), &why), SR_STATE);
+    }
+}
+
 /* Rows of one step stand beside each other: an order that no writer makes is not copied. */
 static void orders(void **state) {
     (void)state;
@@ -439,6 +486,220 @@ static void targets(void **state) {
     assert_int_equal(s.st_size, 4);
 }
 
+/* -- what is chosen, and parts that have nothing ---------------------------------------------- */
+
+static void chosen_sites(void **state) {
+    (void)state;
+    static const struct {
+        int64_t site[2];
+        const char *says;
+    } row[] = {{{0, 4}, "whole.h5: site number 4 of 4"},
+               {{2, 1}, "whole.h5: site number 1 of 4"},
+               {{1, 1}, "whole.h5: site number 1 of 4"},
+               {{-1, 1}, "whole.h5: site number -1 of 4"}};
+    char *path = (char *)(uintptr_t)sample_path("whole.h5");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        run_copy_options o = copied_plain();
+        o.choice.site = row[i].site, o.choice.sites = 2;
+        copied_refused(&path, 1, &o, SR_USAGE, row[i].says);
+    }
+}
+
+static bool keeps_named(const void *context, const char *name) {
+    return strcmp(context, name) == 0;
+}
+
+/* Rows of vectors and spectra are chosen, but no vector and no spectrum: the copy has none. */
+static void one_scalar(void **state) {
+    (void)state;
+    run_copy_options o = copied_plain();
+    o.choice.keeps = keeps_named, o.choice.context = "own";
+    const run_copied n = copied_copy("whole.h5", "x.h5", &o);
+    assert_int_equal(n.steps, COPIED_STEPS);
+    assert_int_equal(n.vectors, 0), assert_int_equal(n.spectra, 0);
+    sr_runfile *f = sample_open(sample_path("x.h5"));
+    assert_false(sr_run_has_vector(f, "mu"));
+    assert_int_equal(sr_run_get_info(f)->vectors, 0);
+    sr_run_close(f);
+}
+
+/* Of steps that come after many others: their batches are not read. */
+static void end_of_many(void **state) {
+    (void)state;
+    run_copy_options o = copied_plain();
+    damage_make_run(sample_path("long.h5"), 200);
+    o.first = 190;
+    assert_int_equal(copied_copy("long.h5", "x.h5", &o).steps, 11);
+    sr_runfile *f = sample_open(sample_path("x.h5"));
+    assert_int_equal(sr_run_get_info(f)->steps, 11);
+    sample_check(f, 190, 1);
+    sr_run_close(f);
+}
+
+/* The last part has none of the chosen steps: the copy ends in the one before. Parts without steps
+ * have nothing in common that could overlap. Without `why` it is the same. */
+static void parts_without_steps(void **state) {
+    (void)state;
+    run_copy_options o = copied_plain();
+    run_copied n;
+    sr_failure why = {0};
+    const run_shape first = {1, 10, 77, "1", false}, second = {11, 20, 77, "1", true};
+    copied_write("a.h5", &first), copied_write("b.h5", &second);
+    char *pair[] = {(char *)(uintptr_t)sample_path("a.h5"), (char *)(uintptr_t)sample_path("b.h5")};
+    o.last = 7;
+    check_ok(run_copy(pair, 2, sample_path("x.h5"), &o, &n, NULL), &why);
+    assert_int_equal(n.steps, 7), assert_int_equal(n.of_steps, 20);
+    const run_shape none = {1, 0, 77, "1", false};
+    copied_write("a.h5", &none), copied_write("b.h5", &none);
+    check_ok(run_copy(pair, 2, sample_path("x.h5"), &o, &n, &why), &why);
+    assert_int_equal(n.steps, 0), assert_int_equal(n.of_steps, 0);
+}
+
+/* Two parts that begin at step 0: no step before it could be copied first. */
+static void parts_of_the_beginning(void **state) {
+    (void)state;
+    const run_copy_options o = copied_plain();
+    run_copied n;
+    sr_failure why = {0};
+    const run_shape shape = {0, 5, 77, "1", false};
+    copied_write("a.h5", &shape), copied_write("b.h5", &shape);
+    char *pair[] = {(char *)(uintptr_t)sample_path("a.h5"), (char *)(uintptr_t)sample_path("b.h5")};
+    run_copy(pair, 2, sample_path("refused.h5"), &o, &n, &why);
+    check_failure(&why, SR_USAGE, "begins at step 0, but");
+    assert_string_equal(why.hint, "");
+}
+
+/* A metric of one part alone is a metric of the copy. */
+static void another_metric(void **state) {
+    (void)state;
+    const run_copy_options o = copied_plain();
+    run_copied n;
+    int id[2];
+    sr_failure why = {0};
+    const sr_options options = copied_options();
+    const run_shape first = {1, 5, 77, "1", false}, second = {6, 10, 77, "1", true};
+    copied_write("a.h5", &first);
+    sr_recorder *r = sample_begin(sample_path("b.h5"), &options);
+    sr_add_metric(r, "chrf", "percent", "of characters", SR_BETTER_MORE);
+    copied_declare(r, &second, id), copied_put(r, &second, id);
+    run_finish(r);
+    char *pair[] = {(char *)(uintptr_t)sample_path("a.h5"), (char *)(uintptr_t)sample_path("b.h5")};
+    check_ok(run_copy(pair, 2, sample_path("x.h5"), &o, &n, &why), &why);
+    sr_runfile *f = sample_open(sample_path("x.h5"));
+    const sr_run_metric *m = sr_run_find_metric(f, "chrf");
+    assert_non_null(m);
+    assert_string_equal(m->unit, "percent");
+    sr_run_close(f);
+}
+
+/* The first failure of a caller is kept, as everywhere. */
+static void failure_of_before(void **state) {
+    (void)state;
+    const run_copy_options o = copied_plain();
+    run_copied n;
+    sr_failure why = {.status = SR_IO, .text = "before"};
+    write_step(sample_path("order.h5"), "/evals/step", 1, -7);
+    char *path = (char *)(uintptr_t)sample_path("order.h5");
+    assert_int_not_equal(run_copy(&path, 1, sample_path("x.h5"), &o, &n, &why), SR_OK);
+    assert_string_equal(why.text, "before");
+    assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
+    assert_string_equal(why.text, "before");
+    write_step(sample_path("order.h5"), "/steps/step", 0, -2);
+    assert_int_not_equal(sr_run_recover(path, path, true, -1, NULL, &why), SR_OK);
+    assert_string_equal(why.text, "before");
+}
+
+/* A copy whose /copy lost a text is damaged, also for an anonymous copy of it. */
+static void copy_without_a_text(void **state) {
+    (void)state;
+    run_copy_options o = copied_plain();
+    sr_failure why = {0};
+    run_copied n;
+    copied_copy("whole.h5", "once.h5", &o);
+    o.anonymous = true;
+    hid_t f = H5Fopen(sample_path("once.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(H5Adelete_by_name(f, "/copy", "options", H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(f) >= 0);
+    char *path = (char *)(uintptr_t)sample_path("once.h5");
+    assert_int_equal(run_copy(&path, 1, sample_path("refused.h5"), &o, &n, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "once.h5");
+}
+
+/* Without a file to write, or a recorder to copy to; and a file of another device of the same number
+ * is another file. */
+static void nowhere(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    assert_int_equal(sr_run_recover(sample_path("whole.h5"), NULL, true, -1, NULL, &why), SR_USAGE);
+    check_failure(&why, SR_USAGE, "no path for the recovered file");
+    assert_int_equal(sr_run_recover(sample_path("whole.h5"), "", true, -1, NULL, NULL), SR_USAGE);
+    why = (sr_failure){0};
+    check_ok(copy_check_target(sample_path("whole.h5"), "/dev/null", &why), &why);
+    assert_int_equal(sr_copy_rows(NULL, sample_path("whole.h5"), -1, -1, NULL), SR_STATE);
+}
+
+/* A recorder with another number of pairs takes over everything else. */
+static void other_pairs(void **state) {
+    (void)state;
+    int id[2];
+    const run_shape shape = {1, COPIED_STEPS, 77, "1", true};
+    sr_options o = copied_options();
+    o.pairs = COPIED_PAIRS + 1;
+    sr_recorder *r = sample_begin(sample_path("x.h5"), &o);
+    copied_declare(r, &shape, id);
+    check_ok(sr_copy_rows(r, sample_path("whole.h5"), -1, -1, NULL), sr_failed(r));
+    run_finish(r);
+    sr_failure why = {0};
+    int64_t batches;
+    double tid[SR_FINAL_COUNT][SAMPLE_SITES], *final[SR_FINAL_COUNT];
+    for (int i = 0; i < SR_FINAL_COUNT; i++) final[i] = tid[i];
+    sr_runfile *f = sample_open(sample_path("x.h5"));
+    assert_int_equal(sr_run_get_info(f)->pairs, COPIED_PAIRS + 1);
+    check_ok(sr_run_final(f, &batches, final, &why), &why);
+    assert_int_equal(batches, 7);
+    check_equals(tid[0][3], 4);
+    sr_run_close(f);
+}
+
+/* Columns of /final that are missing: what is there is recovered, the pairs alone too. */
+static void final_in_parts(void **state) {
+    (void)state;
+    static const char *const gone[] = {"/final/tid_mean", "/final/tid_var", "/final/batches"};
+    for (int count = 2; count <= 3; count++) {
+        sr_failure why = {0};
+        hid_t f = damage_reopen(sample_path("final.h5"));
+        for (int i = 0; i < count; i++) assert_true(H5Ldelete(f, gone[i], H5P_DEFAULT) >= 0);
+        assert_true(H5Fclose(f) >= 0);
+        check_ok(sr_run_recover(sample_path("final.h5"), sample_path("x.h5"), true, -1, NULL, &why),
+                 &why);
+        sr_runfile *r = sample_open(sample_path("x.h5"));
+        assert_int_equal(sr_run_get_info(r)->pairs, COPIED_PAIRS);
+        sr_run_close(r);
+    }
+}
+
+static void expect_tokens(void *context, const char *dataset, int64_t rows, const char *reason) {
+    (void)rows, (void)reason;
+    assert_string_equal(dataset, "/steps/tokens");
+    ++*(int *)context;
+}
+
+/* A path may look like the beginning of a fault: the dataset alone is named all the same. */
+static void path_with_a_colon(void **state) {
+    (void)state;
+    int lost = 0;
+    sr_failure why = {0};
+    const char *path = sample_path("a: b/run.h5");
+    assert_int_equal(mkdir(sample_path("a: b"), 0777), 0);
+    hid_t f = damage_reopen(path);
+    assert_true(H5Ldelete(f, "/steps/tokens", H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(f) >= 0);
+    check_ok(sr_run_recover_report(path, sample_path("x.h5"), true, -1, NULL, expect_tokens, &lost,
+                                   &why),
+             &why);
+    assert_int_equal(lost, 1);
+}
+
 static int stop_now(void) {
     return 15;
 }
@@ -452,13 +713,31 @@ static void signalled(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything), cmocka_unit_test(growing_out_of_order),
-        cmocka_unit_test(origin),     cmocka_unit_test(thinned),
-        cmocka_unit_test(selected),   cmocka_unit_test(running),
-        cmocka_unit_test(joined),     cmocka_unit_test(not_parts),
-        cmocka_unit_test(growing),    cmocka_unit_test(damage),
-        cmocka_unit_test(orders),     cmocka_unit_test(targets),
-        cmocka_unit_test(signalled)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(everything),
+                                       cmocka_unit_test(growing_out_of_order),
+                                       cmocka_unit_test(origin),
+                                       cmocka_unit_test(thinned),
+                                       cmocka_unit_test(selected),
+                                       cmocka_unit_test(running),
+                                       cmocka_unit_test(joined),
+                                       cmocka_unit_test(not_parts),
+                                       cmocka_unit_test(growing),
+                                       cmocka_unit_test(damage),
+                                       cmocka_unit_test(orders),
+                                       cmocka_unit_test(targets),
+                                       cmocka_unit_test(signalled),
+                                       cmocka_unit_test(chosen_sites),
+                                       cmocka_unit_test(one_scalar),
+                                       cmocka_unit_test(end_of_many),
+                                       cmocka_unit_test(parts_without_steps),
+                                       cmocka_unit_test(parts_of_the_beginning),
+                                       cmocka_unit_test(another_metric),
+                                       cmocka_unit_test(failure_of_before),
+                                       cmocka_unit_test(copy_without_a_text),
+                                       cmocka_unit_test(nowhere),
+                                       cmocka_unit_test(path_with_a_colon),
+                                       cmocka_unit_test(unreadable_steps),
+                                       cmocka_unit_test(other_pairs),
+                                       cmocka_unit_test(final_in_parts)};
     return cmocka_run_group_tests(tests, begin, NULL);
 }

@@ -1,5 +1,6 @@
 /* Byte-pair encoding in its details: ties, overlaps, the end of a word, vocabularies, codes files.
  * The expected texts were seen from subword-nmt 0.3.8. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,34 @@ static void white_space_in_symbols(void **state) {
     check_text(learned("\t1110 \t11 \t11", 12, 1), "#version: 0.2\n\t 1\n\t1 1</w>\n1 1\n");
     check_text(learned("\t\t1110 0\t11 \t1\t", 12, 1),
                "#version: 0.2\n\t 1\n1 1\n0 \t1\n0\t1 1</w>\n\t1 \t</w>\n\t \t1\n");
+}
+
+#define EM "\xe2\x80\x83" /* U+2003, EM SPACE */
+
+/* The same where white space is a character of several bytes. */
+static void wide_space_in_symbols(void **state) {
+    (void)state;
+    check_text(learned(EM EM EM "ab aaa " EM EM EM EM EM "b", 12, 1),
+               "#version: 0.2\n" EM " " EM "\n" EM EM " " EM "\n" EM EM EM " a\n" EM EM EM
+               "a b</w>\na a</w>\na aa</w>\n");
+    check_text(learned(EM "bbbba bab" EM "ba " EM "b" EM, 12, 1),
+               "#version: 0.2\n" EM " b\nb b\n" EM "bb bb\n" EM "bbbb a</w>\n" EM "b " EM
+               "</w>\n" EM "b a</w>\nb " EM "ba</w>\nb a</w>\nb a\nba b" EM "ba</w>\n");
+}
+
+/* The others are set aside after the first merge; then none is left, and they come back. */
+static void rare_pairs_come_back(void **state) {
+    (void)state;
+    check_text(learned("ab ab ab ab ab ab ab ab ab ab ab ab ab ab ab ab ab ab ab ab ab cd", 5, 1),
+               "#version: 0.2\na b</w>\nc d</w>\n");
+}
+
+/* A byte that begins no character is one of its own. */
+static void bytes_that_are_no_characters(void **state) {
+    (void)state;
+    check_text(learned("\xffz \xffz \x80\tz", 1, 2), "#version: 0.2\n\xff z</w>\n");
+    check_text(applied("#version: 0.2\na b\n", "ab\xff \xe2\x80", NULL, 0),
+               "ab@@ \xff \xe2@@ \x80");
 }
 
 static void total_symbols_count_characters(void **state) {
@@ -142,6 +171,8 @@ static void version_01_has_an_end_of_its_own(void **state) {
     /* cut back, the end alone is an empty piece in the original too */
     check_text(applied("l o\nlo w\nlow </w>\n", "low x", "zz 1\n", 0), "l@@ o@@ w@@  x");
     check_text(applied("l o\nlo w\nlow </w>\n", "low x", "low@@ 1\n", 0), "low@@  x");
+    /* also where a merge spells it: its left part is no part of the word */
+    check_text(applied("< /w>\nl o\nlo w\nlow </w>\n", "low x", "low@@ 1\n", 0), "low@@  x");
 }
 
 static void cuts_back_what_is_not_in_the_vocabulary(void **state) {
@@ -299,6 +330,9 @@ static void tells_a_full_disk(void **state) {
             i ? bpe_counts_write(counts, out, &why) : bpe_codes_write(codes, out, &why);
         assert_int_equal(status, SR_IO);
         check_failure(&why, SR_IO, "write failed: No space left");
+        errno = 0, why = (sr_failure){0};
+        bpe_check_write(out, &why); /* the reason was lost since */
+        assert_string_equal(why.text, "write failed");
         fclose(out);
     }
     bpe_codes_free(codes), bpe_counts_free(counts);
@@ -312,6 +346,9 @@ int main(void) {
         cmocka_unit_test(stops_at_the_least_frequency),
         cmocka_unit_test(only_ascii_blanks_end_a_word),
         cmocka_unit_test(white_space_in_symbols),
+        cmocka_unit_test(wide_space_in_symbols),
+        cmocka_unit_test(rare_pairs_come_back),
+        cmocka_unit_test(bytes_that_are_no_characters),
         cmocka_unit_test(total_symbols_count_characters),
         cmocka_unit_test(counts_dictionaries),
         cmocka_unit_test(takes_the_lowest_rank),

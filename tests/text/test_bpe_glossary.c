@@ -36,6 +36,7 @@ static void repeats_and_choices(void **state) {
     check_text(applied_with(codes, "a.b axb", LIST("a\\.b")), "a.b a@@ x@@ b");
     check_text(applied_with(codes, "]- {x} a{", LIST("[]-]+", "\\{x}", "a{")), "]- {x} a{");
     check_text(applied_with(codes, "qzab zq", LIST("^[^q]b?")), "q@@ z@@ ab z@@ q");
+    check_text(applied_with(codes, "a[xb", LIST("[[x]+")), "a@@ [x@@ b");
 }
 
 static void refuses(void **state) {
@@ -103,8 +104,35 @@ static void hard_expressions_end(void **state) {
     why = (sr_failure){0};
     assert_int_equal(bpe_apply(b, longer, strlen(longer), &out, &why), SR_FORMAT);
     check_failure(&why, SR_FORMAT, "aaaa...'");
+    why = (sr_failure){0};
+    const char *forty = strchr(longer, 'b') - 37; /* a word of 40 bytes is shown as a whole */
+    assert_int_equal(bpe_apply(b, forty, strlen(forty), &out, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "aaaabby'");
     buffer_free(&out);
     bpe_free(b);
+    bpe_codes_free(c);
+}
+
+/* The same where a whole word is no match, but a part of one; and where the part of a word that
+ * another glossary leaves is. */
+static void hard_parts_end(void **state) {
+    (void)state;
+    static const char *const hard[][2] = {{"b(?:a|a.)+y", "never"}, {"^(?:a|a.)+y", "z"}};
+    static const char *const lines[] = {"xbaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabby",
+                                        "zaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabby"};
+    file_bytes file = text_file(codes);
+    sr_failure why = {0};
+    bpe_codes *c = bpe_codes_parse(&file, -1, &why);
+    for (int i = 0; i < 2; i++) {
+        byte_buffer out = {0};
+        why = (sr_failure){0};
+        bpe *b = bpe_create(c, &(bpe_settings){"@@", NULL, hard[i], 2}, &why);
+        assert_non_null(b);
+        assert_int_equal(bpe_apply(b, lines[i], strlen(lines[i]), &out, &why), SR_FORMAT);
+        check_failure(&why, SR_FORMAT, "takes more than 1000000 steps on '");
+        buffer_free(&out);
+        bpe_free(b);
+    }
     bpe_codes_free(c);
 }
 
@@ -114,6 +142,7 @@ int main(void) {
         cmocka_unit_test(repeats_and_choices),
         cmocka_unit_test(refuses),
         cmocka_unit_test(hard_expressions_end),
+        cmocka_unit_test(hard_parts_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

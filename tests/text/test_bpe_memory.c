@@ -7,6 +7,7 @@
 #include "bpe_texts.h"
 #include "testing/failing_malloc.h"
 #include "text/bpe/bpe_step.h"
+#include "text/bpe/text_codec.h"
 
 /* Many different words, some with white space inside, and a frequent one: the others are set aside
  * until it is merged. */
@@ -15,6 +16,18 @@ static void make_line(char *line, size_t size) {
     for (int i = 0; i < 150; i++)
         at += (size_t)snprintf(line + at, size - at, "%d%c%x ", i * i, i % 3 ? 'x' : '\t', i * 7);
     for (int i = 0; i < 400; i++) at += (size_t)snprintf(line + at, size - at, "zqy ");
+    /* a word that merges make as long as this */
+    for (int i = 0; i < 300; i++) at += (size_t)snprintf(line + at, size - at, "o");
+}
+
+/* `count` different words of two letters, and a frequent one: after its merge no pair is left, and
+ * the others come back. */
+static void make_rare(char *line, size_t size, int count) {
+    size_t at = 0;
+    for (int i = 0; i < count; i++)
+        at += (size_t)snprintf(line + at, size - at, "%c%cxy ", 'a' + i % 26, 'a' + i / 26);
+    for (int i = 0; i < 40; i++)
+        at += (size_t)snprintf(line + at, size - at, "12%c ", i % 2 ? '3' : '4');
 }
 
 static FILE *sink;
@@ -83,6 +96,63 @@ static void survives(void **state) {
     assert_true(n > 100);
 }
 
+static sr_status learn_line(const char *line, sr_failure *why) {
+    bpe_codes *codes = NULL;
+    bpe_counts *counts = bpe_counts_create();
+    sr_status status = counts ? bpe_counts_add_line(counts, line, strlen(line), why)
+                              : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK && !(codes = bpe_learn(counts, &(bpe_learning){60, 1, false}, why)))
+        status = why->status;
+    bpe_codes_free(codes), bpe_counts_free(counts);
+    return status;
+}
+
+/* Lists grow at another moment for every number of words. */
+static void learning_survives(void **state) {
+    (void)state;
+    char line[1024];
+    if (!failing_malloc_there()) skip();
+    for (int words = 1; words < 60; words++) {
+        sr_status status = SR_MEMORY;
+        make_rare(line, sizeof line, words);
+        for (long n = 0; status != SR_OK; n++) {
+            sr_failure why = {0};
+            failing_malloc_begin(n);
+            status = learn_line(line, &why);
+            assert_int_equal(failing_malloc_end(), 0);
+            if (status != SR_OK) check_failure(&why, SR_MEMORY, "memory");
+            if (status == SR_OK && failing_malloc_reached()) fail_msg("%ld was passed over", n);
+        }
+    }
+}
+
+/* A word whose first part is before the glossary, of an encoder that has cut none yet. */
+static void encoding_survives(void **state) {
+    (void)state;
+    static const char *const glossary[] = {"1(?:2|x)+"};
+    const file_bytes text = text_file("#version: 0.2\na b\n");
+    sr_failure why = {0};
+    sr_status status = SR_MEMORY;
+    if (!failing_malloc_there()) skip();
+    bpe_codes *codes = bpe_codes_parse(&text, -1, &why);
+    assert_non_null(codes);
+    for (long n = 0; status != SR_OK; n++) {
+        byte_buffer out = {0};
+        why = (sr_failure){0};
+        failing_malloc_begin(n);
+        bpe *b = bpe_create(codes, &(bpe_settings){"@@", NULL, glossary, 1}, &why);
+        status = b ? bpe_apply(b, "ab12x", 5, &out, &why) : why.status;
+        if (status == SR_OK) {
+            buffer_free(&out);
+            status = text_codec_pieces(&(text_codec){.steps = 0}, 0, "one line", 8, &out, &why);
+        }
+        bpe_free(b), buffer_free(&out);
+        assert_int_equal(failing_malloc_end(), 0);
+        if (status != SR_OK) check_failure(&why, SR_MEMORY, "memory");
+    }
+    bpe_codes_free(codes);
+}
+
 /* Merges that were read become a step, or are freed with what was made of them. */
 static void steps_survive(void **state) {
     (void)state;
@@ -107,6 +177,8 @@ static void steps_survive(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(survives), cmocka_unit_test(steps_survive)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(survives), cmocka_unit_test(steps_survive),
+                                       cmocka_unit_test(learning_survives),
+                                       cmocka_unit_test(encoding_survives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,19 @@ static void how_many(void **state) {
     s.free(s.self);
 }
 
+/* Fewer lines than are asked for; a second beginning changes nothing. */
+static void begun_again(void **state) {
+    (void)state;
+    const file_bytes text[2] = {text_of("ab ab cd\n"), text_of("cd\n")},
+                     other[2] = {text_of("ef ef ef\n"), text_of("")};
+    sr_failure why = {0};
+    line_transform s = bpe_step("", 10, &why);
+    check_ok(s.begin(s.self, text, 2, 99, &why), &why);
+    check_ok(s.begin(s.self, other, 2, 1, &why), &why);
+    expect_pieces(&s, "ab cd ef", "ab cd e@@ f");
+    s.free(s.self);
+}
+
 static void no_file(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -53,6 +66,6 @@ static void no_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_learnt), cmocka_unit_test(how_many),
-                                       cmocka_unit_test(no_file)};
+                                       cmocka_unit_test(begun_again), cmocka_unit_test(no_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

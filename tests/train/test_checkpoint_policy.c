@@ -250,11 +250,73 @@ static void test_other_rank(void **state) {
     }
 }
 
+/* Options that nobody checked, and a metric of which neither less nor more is better. */
+static void test_refused(void **state) {
+    (void)state;
+    static train_config c;
+    sr_failure why = {0};
+    open_run((const char *const[]){"--keep-best=valid_loss", NULL});
+    const train_config *given = run.config;
+    const task_row *own = run.task;
+    task_row odd = *own;
+    odd.metric[0].better = BETTER_NEITHER, run.task = &odd;
+    trainer_checkpoints_open(&run, &why);
+    check_failure(&why, SR_USAGE, "--keep-best: neither less nor more valid_loss is better");
+    c = *given, run.config = &c, run.task = own;
+    strcpy(c.checkpoint_every, "5x");
+    why = (sr_failure){0};
+    trainer_checkpoints_open(&run, &why);
+    check_failure(&why, SR_USAGE, "--checkpoint-every: '5x' is none of");
+    run.config = given;
+    trainer_close(&run, SR_OK, &why);
+}
+
+/* An update that is skipped is counted once; its checkpoint is written once. */
+static void test_once(void **state) {
+    (void)state;
+    char path[CHECKPOINT_PATH];
+    sr_failure why = {0};
+    open_run((const char *const[]){"--checkpoint-every=1", NULL});
+    run.result->updates = 1;
+    check_ok(trainer_checkpoint_between(&run, false, &why), &why);
+    assert_int_equal(count_files(), 1);
+    checkpoint_prefix(run.config, path);
+    assert_int_equal(unlink(strcat(path, "-0000001.ckpt")), 0);
+    check_ok(trainer_checkpoint_between(&run, false, &why), &why);
+    assert_int_equal(count_files(), 0);
+    trainer_close(&run, SR_OK, &why);
+}
+
+/* A run with --force was killed, and the next one ends before it looks at checkpoints: those of
+ * both runs before keep their names. */
+static void test_killed(void **state) {
+    (void)state;
+    static const char *const names[] = {"killed-0000001.ckpt.old", "killed-0000002.ckpt"};
+    static train_config c;
+    static train_result result;
+    const train_events silent = {0};
+    char path[2][CHECKPOINT_PATH];
+    sr_failure why = {0};
+    small_write_pairs(6);
+    small_parse(&c, (const char *const[]){"--checkpoint-every=1", NULL});
+    snprintf(c.output, sizeof c.output, "%s/killed.h5", check_temporary());
+    snprintf(c.data.dir, sizeof c.data.dir, "%s/nowhere", check_temporary());
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof path[i], "%s/%s", check_temporary(), names[i]);
+        check_write(path[i], "");
+    }
+    train_run(&c, "test", NULL, &silent, &result, &why);
+    check_failure(&why, SR_IO, "nowhere");
+    for (int i = 0; i < 2; i++) expect_removed(path[i], false);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_intervals), cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_names),     cmocka_unit_test(test_resume_names),
         cmocka_unit_test(test_sizes),     cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_best),      cmocka_unit_test(test_other_rank)};
+        cmocka_unit_test(test_best),      cmocka_unit_test(test_other_rank),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_once),
+        cmocka_unit_test(test_killed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -480,8 +480,88 @@ static void weights_of_the_start(void **state) {
     assert_int_equal(r.updates, 9);
 }
 
+/* A part that cannot be read beside a whole run file: the run file is taken. */
+static void part_that_is_none(void **state) {
+    (void)state;
+    const char *const args[] = {"--max-steps=2", "--checkpoint-every=2", NULL};
+    static train_config c;
+    train_resume from;
+    train_result r;
+    sr_failure why = {0};
+    clean();
+    small_write_pairs(6);
+    sr_run_close(small_run(args, NULL, &r));
+    check_write(path_of("small.h5.part"), "no run file");
+    check_ok(train_resume_find(path_of("small.h5"), "", &from, &c, &why), &why);
+    assert_string_equal(from.rows, path_of("small.h5"));
+    assert_int_equal(from.updates, 2);
+    train_resume_free(&from);
+}
+
+/* What a run file may not name is told; checkpoints are looked for where the caller says. */
+static void outputs_of_the_file(void **state) {
+    (void)state;
+    char weights[600], batches[600], own[600];
+    snprintf(weights, sizeof weights, "%s", path_of("w.npz"));
+    snprintf(batches, sizeof batches, "%s", path_of("b.npz"));
+    snprintf(own, sizeof own, "%s", path_of("small-own"));
+    const char *const args[] = {"--max-steps=2",
+                                "--dump-weights",
+                                weights,
+                                "--dump-batches",
+                                batches,
+                                "--checkpoint",
+                                own,
+                                "--checkpoint-every=2",
+                                NULL};
+    static train_config c;
+    train_resume from;
+    train_result r;
+    char dumps[1300];
+    sr_failure why = {0};
+    clean();
+    small_write_pairs(6);
+    sr_run_close(small_run(args, NULL, &r));
+    train_resume_find(path_of("small.h5"), "", &from, &c, &why);
+    check_failure(&why, SR_USAGE, "there is no checkpoint");
+    assert_non_null(strstr(why.hint, "small-own-*.ckpt: name that file"));
+    train_resume_free(&from);
+    why = (sr_failure){0};
+    train_resume_find(path_of("small.h5"), path_of("small-other"), &from, &c, &why);
+    check_failure(&why, SR_USAGE, "there is no checkpoint");
+    assert_non_null(strstr(why.hint, "statrec train --checkpoint-every 500"));
+    train_resume_free(&from);
+    why = (sr_failure){0};
+    check_ok(train_resume_find(path_of("small.h5"), path_of("small-own"), &from, &c, &why), &why);
+    snprintf(dumps, sizeof dumps, "%s, %s", weights, batches);
+    assert_string_equal(from.stored_dumps, dumps);
+    assert_string_equal(from.stored_checkpoint, own);
+    assert_string_equal(c.dump_weights, "");
+    assert_string_equal(c.dump_batches, "");
+    train_resume_free(&from);
+}
+
+/* A signal ends a run that writes no file: nothing is left, and nothing went wrong. */
+static void no_file_at_all(void **state) {
+    (void)state;
+    static train_config c;
+    told t = {.stop_after = 2};
+    train_result r;
+    clean();
+    small_write_pairs(6);
+    small_parse(&c, (const char *const[]){"--epochs=9", "--record=none", NULL});
+    *c.output = 0;
+    run(&c, NULL, &t, &r);
+    assert_true(r.interrupted);
+    assert_int_equal(r.updates, 2);
+    expect_files("");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(intervals),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(part_that_is_none),
+                                       cmocka_unit_test(outputs_of_the_file),
+                                       cmocka_unit_test(no_file_at_all),
+                                       cmocka_unit_test(intervals),
                                        cmocka_unit_test(seconds),
                                        cmocka_unit_test(replaced),
                                        cmocka_unit_test(best_is_kept),

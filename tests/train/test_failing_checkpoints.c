@@ -299,9 +299,15 @@ static int train(void **state) {
     (void)state;
     const char *const args[] = {
         "--max-steps=6", "--checkpoint-every=2", "--keep=9", "--bpe-merges=3", "--norm=bn", NULL};
-    const char *const options[] = {
-        "--epochs=9",    "--checkpoint-every=1",   "--keep=2", "--bpe-merges=3", "--norm=bn",
-        "--record=none", "--keep-best=valid_loss", NULL};
+    const char *const options[] = {"--epochs=9",
+                                   "--checkpoint-every=1",
+                                   "--keep=2",
+                                   "--bpe-merges=3",
+                                   "--norm=bn",
+                                   "--record=none",
+                                   "--keep-best=valid_loss",
+                                   "--shards=2",
+                                   NULL};
     static train_result into;
     static const train_events silent;
     train_result ended;

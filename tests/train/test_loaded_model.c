@@ -240,6 +240,24 @@ static void expect_another(model *m, unsigned char *byte) {
     assert_string_equal(before, after);
 }
 
+/* The digest of parameters is another one where a parameter is, and only there. */
+static void digest_of_parameters(void **state) {
+    (void)state;
+    const char *const args[] = {RUN, "--epochs", "1", "--checkpoint-every", "end", NULL};
+    char before[32], after[32];
+    small_write_pairs(4);
+    train(args);
+    loaded_model *t = open_trained("small.h5");
+    trainer_parameters_digest(t->model, before);
+    site_of(t, "encoder.0.norm1")->state[0][0] += 1;
+    trainer_parameters_digest(t->model, after);
+    assert_string_equal(before, after);
+    t->model->params.item[0]->t.value[0] += 1;
+    trainer_parameters_digest(t->model, after);
+    assert_string_not_equal(before, after);
+    close_trained(t);
+}
+
 /* The first and the last byte of every parameter and running value count. */
 static void digest_of_everything(void **state) {
     (void)state;
@@ -273,17 +291,39 @@ static void add_array(npz_writer *w, const char *name, int rank, const int64_t *
     free(a.data);
 }
 
-/* An archive that lacks a parameter, has another shape, or an array that is none of the model's. */
+/* The name stands before the array and in the list of the archive's end. */
+static void rename_array(const char *path, const char *from, const char *to) {
+    static char all[1 << 20];
+    const size_t length = strlen(from);
+    int places = 0;
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    const size_t size = fread(all, 1, sizeof all, f);
+    assert_in_range(size, length, sizeof all - 1);
+    for (size_t i = 0; i + length <= size; i++)
+        if (!memcmp(all + i, from, length)) memcpy(all + i, to, length), places++;
+    assert_int_equal(places, 2);
+    rewind(f);
+    assert_int_equal(fwrite(all, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* An archive that lacks a parameter, has another shape, an array that is none of the model's, or one
+ * of them twice. */
 static void refused_archives(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "1", "--checkpoint-every", "end", NULL};
-    static const char *const says[] = {"has no array", "its shape differs",
-                                       "bogus is no parameter"};
+    static const char *const says[] = {"has no array", "its shape differs", "bogus is no parameter",
+                                       "has an array of the model twice"};
+    char twin[PARAM_NAME];
     small_write_pairs(4);
     train(args);
     loaded_model *t = open_trained("small.h5");
     const params *p = &t->model->params;
-    for (int wrong = 0; wrong < 3; wrong++) {
+    sr_failure missing = {0};
+    weights_read(t->model, "none", &missing);
+    check_failure(&missing, SR_IO, "none: ");
+    for (int wrong = 0; wrong < 4; wrong++) {
         sr_failure why = {0};
         npz_writer *w = npz_create(path_of("wrong.npz"), true, &why);
         assert_non_null(w);
@@ -295,7 +335,11 @@ static void refused_archives(void **state) {
             add_array(w, p->item[i]->name, p->item[i]->t.rank, dim);
         }
         if (wrong == 2) add_array(w, "bogus", 1, (int64_t[]){2});
+        snprintf(twin, sizeof twin, "%s", p->item[0]->name);
+        twin[strlen(twin) - 1]++;
+        if (wrong == 3) add_array(w, twin, 1, (int64_t[]){2});
         check_ok(npz_write(w, &why), &why);
+        if (wrong == 3) rename_array(path_of("wrong.npz"), twin, p->item[0]->name);
         assert_int_equal(weights_read(t->model, path_of("wrong.npz"), &why), SR_FORMAT);
         check_failure(&why, SR_FORMAT, says[wrong]);
     }
@@ -307,6 +351,7 @@ int main(void) {
         cmocka_unit_test(same_as_run),          cmocka_unit_test(spoilt_site_is_found),
         cmocka_unit_test(mean_of_three),        cmocka_unit_test(recomputed_from_one_batch),
         cmocka_unit_test(recomputed_as_mean),   cmocka_unit_test(through_npz),
-        cmocka_unit_test(digest_of_everything), cmocka_unit_test(refused_archives)};
+        cmocka_unit_test(digest_of_everything), cmocka_unit_test(digest_of_parameters),
+        cmocka_unit_test(refused_archives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,10 +55,10 @@ sr_status image_set_grow(image_set *s, data_split split, int64_t more, sr_failur
 
 sr_status image_set_divide(image_set *s, int64_t held_out, int64_t limit, sr_failure *why) {
     image_split *train = &s->split[SPLIT_TRAIN], *valid = &s->split[SPLIT_VALID];
-    if (held_out >= train->count && held_out > 0)
-        return sr_fail(why, SR_USAGE, "valid-images %lld: there are %lld training images",
-                       (long long)held_out, (long long)train->count);
     if (held_out > 0) {
+        if (held_out >= train->count)
+            return sr_fail(why, SR_USAGE, "valid-images %lld: there are %lld training images",
+                           (long long)held_out, (long long)train->count);
         sr_status status = image_set_grow(s, SPLIT_VALID, held_out, why);
         if (status != SR_OK) return status;
         train->count -= held_out;

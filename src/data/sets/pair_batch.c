@@ -110,7 +110,7 @@ sr_status pair_set_plan(pair_set *s, sr_failure *why) {
             for (int64_t k = 0; k < p->count; k++) p->partner[cycle[k]] = cycle[(k + 1) % p->count];
             free(cycle);
         }
-        if (status == SR_OK) status = plan_split(s, (data_split)i, why);
+        status = plan_split(s, (data_split)i, why);
     }
     return status == SR_OK ? allocate_buffers(s, why) : status;
 }

@@ -69,19 +69,18 @@ static sr_status read_dictionary(pair_set *s, data_side side, const char *path, 
 }
 
 sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why) {
-    sr_status status = SR_OK;
     if (o->tokenizer) {
-        line_transform tokenizer = *o->tokenizer;
-        tokenizer.free = NULL; /* it is the caller's */
-        status = pair_set_add_step(s, tokenizer, why);
+        s->step[s->steps] = *o->tokenizer;
+        s->step[s->steps++].free = NULL; /* it is the caller's */
     }
-    if (status == SR_OK && *o->bpe_codes && o->bpe_merges)
+    if (*o->bpe_codes && o->bpe_merges)
         return sr_fail(why, SR_USAGE, "bpe-codes and bpe-merges are both given");
-    if (status == SR_OK && (*o->bpe_codes || o->bpe_merges)) {
+    if (*o->bpe_codes || o->bpe_merges) {
         const line_transform step = bpe_step(o->bpe_codes, o->bpe_merges, why);
-        status = step.apply ? pair_set_add_step(s, step, why) : SR_MEMORY;
+        if (!step.apply) return SR_MEMORY;
+        s->step[s->steps++] = step;
     }
-    if (status != SR_OK) return status;
+    sr_status status = SR_OK;
     const char *const path[SIDES] = {o->source_dictionary, o->target_dictionary};
     if (!s->separate && *path[SIDE_SOURCE] && *path[SIDE_TARGET])
         return sr_fail(why, SR_USAGE,

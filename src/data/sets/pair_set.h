@@ -74,8 +74,6 @@ sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why);
 void pair_set_free(pair_set *s);
 /* Pairs from files: opens the line steps and dictionaries of the options. */
 sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why);
-/* Appends a step, which the set owns also after a failure. */
-sr_status pair_set_add_step(pair_set *s, line_transform step, sr_failure *why);
 /* Applies the steps to every text, counts training words, makes dictionaries and ids, and plans the
  * batches. Words counted in s->dictionary before are in it, too. Training is cut to the first
  * `limit` lines. Moves the texts of the other splits into the set. */

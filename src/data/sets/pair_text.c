@@ -18,16 +18,6 @@ int64_t pair_set_lines(const pair_set *s, data_split split, const pair_text *t) 
 
 /* -- steps */
 
-sr_status pair_set_add_step(pair_set *s, line_transform step, sr_failure *why) {
-    if (s->steps < CODEC_STEPS) {
-        s->step[s->steps++] = step;
-        return SR_OK;
-    }
-    if (step.free) step.free(step.self);
-    return sr_fail(why, SR_USAGE, "%s is one step of a line too many, of %d", step.name,
-                   CODEC_STEPS);
-}
-
 /* The first lines of a text, not copied; do not free. */
 static pair_text first_lines(const pair_text *t, int64_t lines) {
     pair_text first = {.side = {t->side[0], t->side[1]}, .lines = lines};
@@ -94,7 +84,7 @@ sr_status pair_split_keep_raw(pair_split *p, pair_text *t, sr_failure *why) {
 }
 
 data_line pair_split_line(const pair_split *p, data_side side, int64_t line) {
-    if (!p->start[side] || line < 0 || line >= p->raw.lines) return (data_line){0};
+    if (!p->start[side]) return (data_line){0};
     const char *byte = (const char *)p->raw.side[side].byte;
     size_t first = p->start[side][line], end = p->start[side][line + 1];
     return (data_line){byte + first, line_content(byte + first, end - first)};

@@ -103,7 +103,7 @@ sr_status sentence_set_plan(sentence_set *s, sr_failure *why) {
             if (count * longest > size) size = count * longest;
         }
     }
-    const int64_t letters = s->spelled && s->longest_spelling ? s->longest_spelling : 1;
+    const int64_t letters = s->spelled ? s->longest_spelling : 1;
     const sentence_split *train = &s->split[SPLIT_TRAIN];
     const int64_t order = s->drawn ? train->count : train->plan.count;
     bool made = true;
@@ -193,13 +193,13 @@ void sentence_set_batch(sentence_set *s, int slot, data_split split, int64_t epo
     put_words(s, p, to, b);
 }
 
-void sentence_set_fill(sentence_set *s, data_split split, int64_t *words, int64_t *positions) {
-    const sentence_split *p = &s->split[split];
+void sentence_set_fill(sentence_set *s, int64_t *words, int64_t *positions) {
+    const sentence_split *p = &s->split[SPLIT_TRAIN];
     *words = *positions = 0;
-    if (split == SPLIT_TRAIN && p->count) shuffle_for(s, &s->slot[0], 0);
+    shuffle_for(s, &s->slot[0], 0);
     for (int64_t k = 0; k < p->plan.count; k++) {
         int64_t count, longest = 0;
-        const int64_t *sentence = batch_of(s, &s->slot[0], split, k, &count);
+        const int64_t *sentence = batch_of(s, &s->slot[0], SPLIT_TRAIN, k, &count);
         for (int64_t i = 0; i < count; i++) {
             const int64_t length = padded_length(s, p, sentence[i]);
             *words += row_length(s, p, sentence[i]);

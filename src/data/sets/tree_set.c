@@ -81,10 +81,9 @@ static sr_status count_words(tree_set *s, const data_options *o, sr_failure *why
 }
 
 static sr_status make_dictionaries(tree_set *s, const data_options *o, sr_failure *why) {
-    sr_status status = SR_OK;
     if (s->split[SPLIT_TRAIN].of->bank.labelled && !(s->labels = vocab_create()))
-        status = sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
-    if (status == SR_OK) status = count_words(s, o, why);
+        return sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
+    const sr_status status = count_words(s, o, why);
     if (status != SR_OK) return status;
     const int64_t words = TOKEN_FIRST_WORD + vocab_frequent(s->words, s->min_count);
     if (!vocab_finish_padded(s->words, words, 1) || !vocab_finish_padded(s->pos, 0, 1) ||
@@ -103,7 +102,7 @@ static sr_status encode_bank(const tree_set *s, const data_options *o, tree_bank
     b->head = malloc(bytes);
     if (!b->word || !b->pos || !b->label || !b->head)
         return sr_fail(why, SR_MEMORY, "%s: out of memory for its words", t->file.path);
-    for (int64_t i = 0; i < t->words && status == SR_OK; i++) {
+    for (int64_t i = 0; i < t->words; i++) {
         const tree_word *w = &t->word[i];
         const tree_field *pos = tree_pos_of(t, w, s->pos_column), *label = &w->label;
         tree_field form;
@@ -264,7 +263,7 @@ void tree_set_batch(tree_set *s, int slot, data_split split, int64_t epoch, int6
     const tree_split *p = &s->split[split];
     tree_buffers *to = &s->slot[slot];
     data_trees t;
-    if (!tree_set_trees(s, split, &t)) return; /* a split without batches */
+    tree_set_trees(s, split, &t); /* it has them: data_batch knows how many batches there are */
     const int64_t first = index * s->batch_size, left = p->start[p->keeps] - first;
     const int64_t features = data_tree_features(&t);
     const bool train = split == SPLIT_TRAIN;

@@ -93,9 +93,9 @@ static void key_of(const char *line, size_t length, char *key, size_t size) {
 }
 
 char *copy_anonymous_config(const sr_runfile *f, bool (*shares)(const char *key)) {
-    const bool own = strcmp(f->info.program, "statrec train") == 0 && shares;
     char *text = calloc(strlen(f->info.config) + 1, 1), *line = strdup(f->info.config), *to = text;
-    for (const char *at = f->info.config; own && text && line && *at;) {
+    const bool own = text && line && strcmp(f->info.program, "statrec train") == 0 && shares;
+    for (const char *at = f->info.config; own && *at;) {
         const size_t length = strcspn(at, "\n"), whole = length + (at[length] == '\n');
         char key[SR_NAME_SIZE];
         memcpy(line, at, length), line[length] = '\0';
@@ -124,8 +124,7 @@ static void hide_lines(char *text) {
 void copy_anonymous_texts(const sr_runfile *f, char *text[COPY_TEXTS]) {
     const bool known = text[COPY_CHECKSUMS] && (identifies(&f->info, text[COPY_CHECKSUMS]) ||
                                                 identifies(&f->info, text[COPY_OPTIONS]));
-    for (int i = 0; i < COPY_TEXTS && known; i++)
-        if (text[i]) *text[i] = '\0';
+    for (int i = 0; i < COPY_TEXTS && known; i++) *text[i] = '\0';
     if (text[COPY_SOURCES]) hide_lines(text[COPY_SOURCES]);
 }
 

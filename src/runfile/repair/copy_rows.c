@@ -142,7 +142,7 @@ static void read_readable(copier *c, const run_column *k, int64_t columns, int64
 
 /* Moves a window of rows to row `at` of /vectors. True if it does not contain the row yet. */
 static bool move_window(const copier *c, int64_t at, int64_t *first, int64_t *count) {
-    if (at >= *first && at < *first + *count) return false;
+    if (at < *first + *count) return false; /* rows are visited in their order */
     const int64_t left = c->f->info.vectors - at;
     *first = at, *count = left < c->vector_capacity ? left : c->vector_capacity;
     return true;
@@ -392,7 +392,7 @@ static void note_damage(const copier *c) {
         if (c->f->damage[i].repaired) continue;
         sr_failure why = {0};
         char name[SR_NAME_SIZE] = "";
-        const char *object = strlen(text) > prefix ? strchr(text + prefix, '/') : NULL;
+        const char *object = strchr(text + strnlen(text, prefix), '/');
         if (object) snprintf(name, sizeof name, "%s", object);
         name[strcspn(name, ":")] = '\0';
         sr_fail(&why, SR_FORMAT, "%s", text);
@@ -417,7 +417,7 @@ static void note_fault(void *context, const sr_failure *fault) {
 static sr_status confirm_damage(const copier *c) {
     const sr_recovery *n = &c->count;
     sr_failure found = {0}, *why = &c->r->failure;
-    if (!c->f->damages && !c->losses->count && !n->lost_steps && !n->lost_vectors && !n->lost_evals)
+    if (!c->f->damages && !c->losses->count && n->lost_steps + n->lost_vectors + n->lost_evals == 0)
         return SR_OK;
     sr_run_check_all(c->f->path, note_fault, &found, NULL);
     if (found.status == SR_FORMAT) return SR_OK;

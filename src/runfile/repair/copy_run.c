@@ -105,9 +105,9 @@ static sr_status check_overlap(const part *before, const part *at, sr_failure *w
     sr_fail(why, SR_USAGE, "%s: begins at step %lld, but %s ends at step %lld: their steps overlap",
             at->f->path, (long long)at->plan.first_step, before->f->path,
             (long long)before->plan.last_step);
-    sr_hint(why, "copy the steps before %lld of the other file first: --phase 0:%lld",
-            (long long)at->plan.first_step,
-            (long long)(at->plan.first_step > 0 ? at->plan.first_step - 1 : 0));
+    if (at->plan.first_step > 0) /* else there is none before */
+        sr_hint(why, "copy the steps before %lld of the other file first: --phase 0:%lld",
+                (long long)at->plan.first_step, (long long)at->plan.first_step - 1);
     return SR_USAGE;
 }
 
@@ -190,7 +190,7 @@ static sr_status describe_part(run_copier *c, const sr_runfile *f, sr_failure *w
     char *old[COPY_TEXTS] = {NULL}, sum[64];
     const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
     sr_status status = reader_copied(f, old, why);
-    if (c->o->anonymous) copy_anonymous_texts(f, old), name = "-";
+    if (status == SR_OK && c->o->anonymous) copy_anonymous_texts(f, old), name = "-";
     for (int i = 0; i < COPY_TEXTS && status == SR_OK; i++)
         if (old[i] && *old[i]) status = add_line(&c->text[i], old[i], f->path, why);
     if (status == SR_OK) status = describe_bytes(f, sum, why);
@@ -244,7 +244,7 @@ static sr_status copy_part(run_copier *c, part *at) {
     unreadable_data losses = {0};
     sr_recovery count = SR_INIT(sr_recovery, .running_step = -1);
     sr_status status = recorder_copy_rows(c->r, at->f, &at->plan, -1, &count, &losses);
-    const bool lost = count.lost_steps || count.lost_vectors || count.lost_evals;
+    const bool lost = count.lost_steps + count.lost_vectors + count.lost_evals > 0;
     if (status == SR_OK && losses.count)
         status = sr_fail(&c->r->failure, SR_FORMAT, "%s", losses.entry[0].reason);
     if (status == SR_OK) status = unreadable_data_check(&losses, at->f->path, &c->r->failure);
@@ -284,7 +284,7 @@ static sr_status give_up(run_copier *c, sr_failure *why) {
         sr_fail(why, SR_FORMAT, "%s: %s", c->part[0].f->path, refused);
     else if (why->status == SR_OK)
         *why = failed;
-    if (why->status == SR_FORMAT && !*why->hint) sr_hint(why, "%s", RECOVER_HINT);
+    if (why->status == SR_FORMAT) sr_hint(why, "%s", RECOVER_HINT);
     unlink(c->r->part);
     sr_abandon(c->r);
     return why->status;

@@ -25,7 +25,8 @@ static bool is_repaired(const sr_runfile *f, const sr_failure *fault) {
 static void note_fault(void *context, const sr_failure *fault) {
     const noting *to = context;
     char name[2 * SR_NAME_SIZE] = "";
-    const char *at = strstr(fault->text, ": "), *dataset = at ? strchr(at, '/') : NULL;
+    const char *at = fault->text + strnlen(fault->text, strlen(to->broken->path)),
+               *dataset = strchr(at, '/');
     if (fault->status != SR_FORMAT || !dataset || is_repaired(to->broken, fault)) return;
     snprintf(name, sizeof name, "%s", dataset + 1);
     if (strncmp(at, ": no dataset /", 14) != 0) name[strcspn(name, ": ")] = 0;

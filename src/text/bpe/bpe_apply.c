@@ -236,23 +236,24 @@ sr_status bpe_apply(bpe *b, const char *line, size_t length, byte_buffer *out, s
     return status == SR_OK ? append(out, line + words.end, length - words.end, why) : status;
 }
 
-bpe *bpe_create(const bpe_codes *codes, const bpe_settings *settings, sr_failure *why) {
-    bpe *b = calloc(1, sizeof *b);
-    if (b) b->separator = strdup(settings->separator);
-    sr_status status = b && b->separator ? SR_OK : bpe_out_of_memory(why);
-    if (status == SR_OK && settings->glossaries > 0) {
-        b->glossary = bpe_glossary_create(settings->glossary, settings->glossaries, why);
-        if (!b->glossary) status = SR_USAGE;
-    }
-    if (status != SR_OK) {
-        bpe_free(b);
-        return NULL;
-    }
-    b->codes = codes;
+static bool set_up(bpe *b, const bpe_settings *settings, sr_failure *why) {
+    b->separator = strdup(settings->separator);
+    if (!b->separator) return bpe_out_of_memory(why), false;
     b->separator_length = strlen(b->separator);
     if (settings->vocabulary && bpe_vocabulary_pieces(settings->vocabulary) > 0)
         b->vocabulary = settings->vocabulary;
-    return b;
+    if (settings->glossaries == 0) return true;
+    b->glossary = bpe_glossary_create(settings->glossary, settings->glossaries, why);
+    return b->glossary;
+}
+
+bpe *bpe_create(const bpe_codes *codes, const bpe_settings *settings, sr_failure *why) {
+    bpe *b = calloc(1, sizeof *b);
+    if (!b) return bpe_out_of_memory(why), NULL;
+    b->codes = codes;
+    if (set_up(b, settings, why)) return b;
+    bpe_free(b);
+    return NULL;
 }
 
 void bpe_free(bpe *b) {

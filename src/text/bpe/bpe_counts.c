@@ -154,7 +154,7 @@ typedef struct ranked {
 static int by_times(const void *a, const void *b) {
     const ranked *x = a, *y = b;
     if (x->times != y->times) return x->times < y->times ? 1 : -1;
-    return x->id < y->id ? -1 : 1; /* no two are equal */
+    return (x->id > y->id) - (x->id < y->id);
 }
 
 sr_status bpe_counts_write(const bpe_counts *c, FILE *out, sr_failure *why) {

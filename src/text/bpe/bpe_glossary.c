@@ -50,7 +50,6 @@ static sr_status compile(expressions *e, const char *text, sr_failure *why) {
 }
 
 bpe_glossary *bpe_glossary_create(const char *const *expression, int count, sr_failure *why) {
-    if (count == 0) return NULL;
     bpe_glossary *g = calloc(1, sizeof *g);
     if (g) g->of = calloc((size_t)count, sizeof *g->of);
     sr_status status = g && g->of ? SR_OK : bpe_out_of_memory(why);
@@ -105,7 +104,6 @@ sr_status bpe_glossary_cut(bpe_glossary *g, const char *word, size_t length,
     }
     for (int64_t k = 0; status == SR_OK && k < g->now.count; k++) {
         bpe_segment *s = &g->now.at[k];
-        status = SR_OK;
         size_t start, end;
         for (int i = 0; status == SR_OK && !s->kept && i < g->count; i++)
             status = pattern_search(g->of[i].inside, s->text, s->length, 0, PATTERN_WHOLE, &s->kept,

@@ -14,7 +14,6 @@ typedef struct bpe_segment {
     bool kept; /* it matches a glossary */
 } bpe_segment;
 
-/* NULL with *why untouched when count is 0. */
 bpe_glossary *bpe_glossary_create(const char *const *expression, int count, sr_failure *why);
 void bpe_glossary_free(bpe_glossary *g);
 /* The parts of a word, valid until the next call. */

@@ -34,12 +34,12 @@ typedef struct learner {
 
 /* -- words ------------------------------------------------------------------------------------- */
 
-/* True if a text begins with white space. */
+/* True if a text, which is not empty, begins with white space. */
 static bool begins_in_space(const char *text, size_t length) {
     uint8_t first[5] = {0};
     uint32_t code;
     memcpy(first, text, length < 4 ? length : 4);
-    return length > 0 && utf8_decode(first, &code) && unicode_is_blank(code);
+    return utf8_decode(first, &code) && unicode_is_blank(code);
 }
 
 static bool ends_in_space(const char *text, size_t length) {

@@ -41,8 +41,8 @@ static int compare_symbols(const map *t, int32_t a, int32_t b) {
 static bool is_less(const bpe_pairs *p, bpe_queued a, bpe_queued b) {
     if (a.count != b.count) return a.count < b.count;
     symbol_pair x = bpe_pair_of(&p->key, a.pair), y = bpe_pair_of(&p->key, b.pair);
-    int order = x.left == y.left ? 0 : compare_symbols(p->symbol, x.left, y.left);
-    return (order ? order : compare_symbols(p->symbol, x.right, y.right)) < 0;
+    if (x.left != y.left) return compare_symbols(p->symbol, x.left, y.left) < 0;
+    return compare_symbols(p->symbol, x.right, y.right) < 0;
 }
 
 /* -- heap -------------------------------------------------------------------------------------- */
@@ -153,11 +153,12 @@ static int32_t greatest(const bpe_pairs *p) {
     return best.pair;
 }
 
+/* No active pair is below 0: at first pairs are only counted, later a threshold kept them. */
 static bool queue_active(bpe_pairs *p) {
     p->queued_count = 0;
     for (int64_t i = 0; i < p->key.count; i++) p->pair[i].queued = -1;
     for (int64_t i = 0; i < p->active_count; i++)
-        if (p->pair[p->active[i]].count >= 0 && !push(p, p->active[i])) return false;
+        if (!push(p, p->active[i])) return false;
     return true;
 }
 
@@ -205,10 +206,9 @@ void bpe_pairs_forget(bpe_pairs *p, int32_t pair) {
 bool bpe_pairs_settle(bpe_pairs *p, int32_t pair, int64_t merges) {
     p->pair[pair].count = 0;
     for (int64_t i = 0; i < p->touched_count; i++) {
-        bpe_pair *changed = &p->pair[p->touched[i]];
+        bpe_pair *changed = &p->pair[p->touched[i]]; /* active since then */
         changed->touched = false;
-        if (changed->active && changed->count > changed->queued && !push(p, p->touched[i]))
-            return false;
+        if (changed->count > changed->queued && !push(p, p->touched[i])) return false;
     }
     p->touched_count = 0;
     if (merges % MERGES_BETWEEN == 0) set_aside(p);

@@ -44,9 +44,10 @@ typedef sr_status file_fn(const char *directory, const char *name, sr_failure *w
 /* The folder of the files; a prefix without a slash is of the current one. */
 static const char *split_prefix(const char *prefix, char directory[CHECKPOINT_PATH]) {
     const char *slash = strrchr(prefix, '/');
-    const int length = slash == prefix ? 1 : slash ? (int)(slash - prefix) : 1;
-    snprintf(directory, CHECKPOINT_PATH, "%.*s", length, slash ? prefix : ".");
-    return slash ? slash + 1 : prefix;
+    if (!slash) return strcpy(directory, "."), prefix;
+    const int length = slash > prefix ? (int)(slash - prefix) : 1;
+    snprintf(directory, CHECKPOINT_PATH, "%.*s", length, prefix);
+    return slash + 1;
 }
 
 /* NULL without failure: there is no such folder, and nothing in it. */

@@ -46,11 +46,12 @@ static sr_status read_texts(const array_reader *f, checkpoint_card *c, sr_failur
     sr_status status = SR_OK;
     for (size_t i = 0; i < sizeof of / sizeof of[0] && status == SR_OK; i++)
         status = array_reader_text(f, of[i].name, of[i].text, why);
-    if (status == SR_OK && array_reader_has_attribute(f, "origin"))
-        status = array_reader_text(f, "origin", &c->origin, why);
-    else if (status == SR_OK && !(c->origin = calloc(1, 1)))
-        status = sr_fail(why, SR_MEMORY, "%s: out of memory", array_reader_path(f));
     c->steps = -1;
+    if (status != SR_OK) return status;
+    if (array_reader_has_attribute(f, "origin"))
+        status = array_reader_text(f, "origin", &c->origin, why);
+    else if (!(c->origin = calloc(1, 1)))
+        status = sr_fail(why, SR_MEMORY, "%s: out of memory", array_reader_path(f));
     if (status == SR_OK && array_reader_has_attribute(f, "steps"))
         status = array_reader_int(f, "steps", &c->steps, why);
     return status == SR_OK ? array_reader_int(f, "updates", &c->updates, why) : status;

@@ -44,7 +44,10 @@ static sr_status find_best_metric(trainer *r, sr_failure *why) {
     if (!*r->config->keep_best) return SR_OK;
     for (int i = 0; i < train_metrics_shown(r->config, r->task); i++) {
         train_metric_make(r->task, i, SPLIT_VALID, false, &m);
-        if (strcmp(m.name, r->config->keep_best) || m.better == BETTER_NEITHER) continue;
+        if (strcmp(m.name, r->config->keep_best)) continue;
+        if (m.better == BETTER_NEITHER)
+            return sr_fail(why, SR_USAGE, "--keep-best: neither less nor more %s is better",
+                           m.name);
         r->best_metric = i;
         return SR_OK;
     }
@@ -83,11 +86,12 @@ static sr_status find_newest(const char *prefix, int64_t *newest, sr_failure *wh
 }
 
 /* Checkpoints of another run with this name would be treated as ours. */
-static sr_status check_others(const trainer *r, const char *prefix, sr_failure *why) {
+static sr_status check_others(trainer *r, const char *prefix, sr_failure *why) {
     int64_t newest;
     char path[CHECKPOINT_PATH];
     if (r->config->force) {
         const sr_status swept = checkpoint_sweep(prefix, why);
+        r->checkpoints_aside = swept == SR_OK;
         return swept == SR_OK ? checkpoint_set_aside(prefix, why) : swept;
     }
     const sr_status status = find_newest(prefix, &newest, why);
@@ -115,6 +119,7 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     char prefix[CHECKPOINT_PATH], path[CHECKPOINT_PATH];
     r->checkpoint_update = r->checkpoint_covered = r->checkpoint_newest = -1;
     r->checkpoint_clock = progress_clock();
+    r->checkpoints_aside = false;
     r->best = NAN;
     sr_status status = train_interval_read(r->config->checkpoint_every, &r->checkpoint_every, why);
     if (status == SR_OK) status = find_best_metric(r, why);
@@ -126,6 +131,7 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     if (access(path, W_OK | X_OK) != 0) /* now, not hours later */
         return sr_fail(why, SR_IO, "--checkpoint: folder of %s: %s", prefix, strerror(errno));
     if (!r->from) return check_others(r, prefix, why);
+    r->checkpoints_aside = true; /* perhaps, by a run that was killed */
     status = find_newest(prefix, &r->checkpoint_newest, why);
     return status == SR_OK ? checkpoint_sweep(prefix, why) : status;
 }
@@ -142,8 +148,12 @@ static sr_status flush_rows(trainer *r, sr_failure *why) {
 
 /* The first rank writes; all get its status. */
 static sr_status write_one(trainer *r, const char *path, sr_failure *why) {
-    sr_status status = shards_keep_replicas(r, why);
-    if (status != SR_OK) return status;
+    sr_failure own = {0};
+    sr_status status = shards_keep_replicas(r, &own);
+    if (status != SR_OK) {
+        shards_forget_replicas(r);
+        return sr_fail(why, status, "%s: %s", path, own.text);
+    }
     if (trainer_writes(r)) status = flush_rows(r, why);
     if (trainer_writes(r) && status == SR_OK) status = checkpoint_write(r, path, why);
     shards_forget_replicas(r);
@@ -180,7 +190,7 @@ static sr_status or_go_on(trainer *r, sr_status status, const sr_failure *own, s
 sr_status trainer_checkpoints_close(const trainer *r, bool named, bool began, sr_failure *why) {
     char prefix[CHECKPOINT_PATH];
     checkpoint_prefix(r->config, prefix);
-    if (!*prefix || !r->ranks || !trainer_writes(r) || !(r->config->force || r->from)) return SR_OK;
+    if (!r->checkpoints_aside) return SR_OK;
     if (named) return checkpoint_drop_old(prefix, why);
     return began || r->from ? SR_OK : checkpoint_put_back(prefix, why);
 }

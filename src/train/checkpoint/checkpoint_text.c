@@ -11,17 +11,18 @@
 
 /* -- writing */
 
-/* Adds a text: a dictionary, or merges. */
+/* Adds a text: a dictionary, or merges. A stream of memory fails when there is none. */
 static void put_text(array_writer *w, const char *name, const vocab *v, const bpe_codes *codes) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (out && v) vocab_write(v, out);
     if (out && codes) bpe_codes_write(codes, out, NULL);
-    const bool whole = out && !ferror(out) && fclose(out) == 0;
-    const npz_array a = {NPZ_UINT8, 1, {whole ? (int64_t)size : 0}, whole ? text : NULL};
-    if (!whole || size > 0) array_writer_add(w, name, &a, NULL); /* empty: refused, and kept */
-    free(whole || !out ? text : NULL);
+    const bool written = out && !ferror(out);
+    const bool whole = out && fclose(out) == 0 && written;
+    const npz_array a = {NPZ_UINT8, 1, {whole ? (int64_t)size : 1}, whole ? text : NULL};
+    if (!whole || size > 0) array_writer_add(w, name, &a, NULL); /* not an empty one */
+    free(text);
 }
 
 void checkpoint_put_text(array_writer *w, const text_codec *codec) {

@@ -26,8 +26,8 @@ bool train_resume_may_change(const char *key) {
 
 /* Paths, which may change when a run is moved. */
 static bool says_where(const char *key) {
-    return !strcmp(key, "output") || !strcmp(key, "checkpoint") || !strcmp(key, "config") ||
-           !strcmp(key, "force") || !strcmp(key, "dump-weights") || !strcmp(key, "dump-batches") ||
+    return !strcmp(key, "output") || !strcmp(key, "config") || !strcmp(key, "force") ||
+           !strcmp(key, "dump-weights") || !strcmp(key, "dump-batches") ||
            !strcmp(key, "weights") || !strcmp(key, "word-vectors");
 }
 

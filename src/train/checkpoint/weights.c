@@ -35,13 +35,9 @@ static sr_status check_array(const char *path, const state_item *item, const npz
     return SR_OK;
 }
 
-static sr_status take(const char *path, const state_item *item, const npz_array *from,
-                      sr_failure *why) {
-    sr_status status = check_array(path, item, from, why);
-    if (status != SR_OK) return status;
+static void take(const state_item *item, const npz_array *from) {
     for (int64_t i = 0; i < npz_count(from); i++)
         weights_put(&item->array, i, weights_get(from, i));
-    return SR_OK;
 }
 
 static sr_status missing(const char *path, const state_item *item, sr_failure *why) {
@@ -71,7 +67,9 @@ static sr_status read_item(void *context, const state_item *item, sr_failure *wh
     if (status == SR_OK) status = check_array(a->path, item, &found, why);
     if (status == SR_OK) status = npz_read(a->reader, item->name, &found, why);
     if (status != SR_OK) return status;
-    status = take(a->path, item, &found, why);
+    status = check_array(a->path, item, &found, why); /* as it was read now */
+    /* unreached: an archive that changes between its two readings */
+    if (status == SR_OK) take(item, &found);
     free(found.data);
     a->taken++;
     return status;
@@ -89,7 +87,7 @@ static sr_status look_for(void *context, const state_item *item, sr_failure *why
     return SR_OK;
 }
 
-/* An unused array has a misspelt name or belongs to another model. */
+/* An unused array has a misspelt name, belongs to another model, or is there twice. */
 static sr_status refuse_left_over(model *m, const archive *a, sr_failure *why) {
     for (int64_t i = 0; i < npz_arrays(a->reader); i++) {
         name_search s = {npz_name(a->reader, i), false};
@@ -97,7 +95,7 @@ static sr_status refuse_left_over(model *m, const archive *a, sr_failure *why) {
         if (!s.found)
             return sr_fail(why, SR_FORMAT, "%s: %s is no parameter of the model", a->path, s.name);
     }
-    return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: has an array of the model twice", a->path);
 }
 
 /* -- checkpoints */
@@ -114,7 +112,7 @@ static sr_status read_stored(void *context, const state_item *item, sr_failure *
     found.data = malloc((size_t)npz_count(&found) * sizeof(double) + 1);
     if (!found.data) return sr_fail(why, SR_MEMORY, "%s: out of memory", array_reader_path(f));
     status = array_reader_fill(f, name, &found, why);
-    if (status == SR_OK) status = take(array_reader_path(f), item, &found, why);
+    if (status == SR_OK) take(item, &found);
     free(found.data);
     return status;
 }
