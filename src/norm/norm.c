@@ -137,10 +137,16 @@ static sr_status scale_input(applied *a, const tensor *x) {
     return a->x ? SR_OK : SR_MEMORY;
 }
 
-/* Input of the method for hooks. NULL when it is not in memory and no hook wants it. */
-static const real *hook_input(applied *a) {
-    if (!a->call.scale) return a->x;
-    return a->site->want_input ? scaled_input(a) : NULL;
+/* Calls a hook of the site, with the input of the method. This is NULL when it is not in memory and
+ * the hook does not want it. */
+static sr_status call_hook(applied *a, norm_hook_fn *hook, norm_view o) {
+    const norm_site *s = a->site;
+    o.site = s;
+    o.call = &a->call;
+    o.x = !a->call.scale ? a->x : s->want_input ? scaled_input(a) : NULL;
+    if (!o.x && s->want_input) return SR_MEMORY;
+    hook(s->hook_context, &o);
+    return SR_OK;
 }
 
 /* Records the state from before the call, where it is one of the vectors. */
@@ -176,10 +182,8 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         if (s->calls != c->calls) s->calls = c->calls; /* parallel decoders only read */
     }
     const bool final = c->rows->mode == NORM_BATCH && s->hook_frozen;
-    if (s->forward_hook && (is_training(c->rows) || final))
-        s->forward_hook(s->hook_context,
-                        &(norm_view){.site = s, .call = c, .x = hook_input(a), .y = y});
-    return SR_OK;
+    if (!s->forward_hook || !(is_training(c->rows) || final)) return SR_OK;
+    return call_hook(a, s->forward_hook, (norm_view){.y = y});
 }
 
 /* Recomputes y after the tape dropped it. */
@@ -233,14 +237,9 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, dx);
     }
-    if (s->backward_hook && is_training(c->rows))
-        s->backward_hook(s->hook_context,
-                         &(norm_view){.site = s,
-                                      .call = c,
-                                      .x = hook_input(a),
-                                      .dy = dy,
-                                      .dx = a->scale.groups && out == dx ? NULL : dx});
-    return SR_OK;
+    if (!s->backward_hook || !is_training(c->rows)) return SR_OK;
+    const bool unknown = a->scale.groups && out == dx;
+    return call_hook(a, s->backward_hook, (norm_view){.dy = dy, .dx = unknown ? NULL : dx});
 }
 
 /* Adds the input gradient to `grad`, or overwrites it. */

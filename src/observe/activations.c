@@ -249,7 +249,7 @@ void activations_take(void *of, int site, const norm_view *o, sr_failure *why) {
                                  .beta = o->call->beta,
                                  .centred = !strcmp(m->axis, "batch") && m->uses & NORM_BIT(mu),
                                  .threads = o->call->threads};
-    if (o->x) activation_counts_take(&a->of[site], &in, why); /* NULL: the tape reports it */
+    activation_counts_take(&a->of[site], &in, why);
 }
 
 /* part [ranks]: one site at a time, as histograms are large. Counts are sent as raw words. */

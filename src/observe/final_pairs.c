@@ -78,7 +78,6 @@ static void watch_pass(void *context, const norm_view *o) {
     site_pairs *p = context;
     const norm_rows *rows = o->call->rows;
     if (rows->mode != NORM_BATCH || rows->valid == 0) return;
-    if (!o->x) return; /* out of memory: the tape reports it */
     if (p->state == DRAWING) take(p, o);
     if (p->state != WAITING) return;
     p->owner->rows[place_of(p)] = (double)rows->valid;

@@ -105,7 +105,6 @@ static void hand_over_spectra(const hook *k, const norm_view *o) {
     const norm_rows *rows = o->call->rows;
     int64_t d = o->call->features;
     sr_failure *why = &k->owner->failure;
-    if (!o->x || !o->dx) return; /* out of memory: the tape reports it */
     double *memory = malloc(2 * (size_t)d * sizeof *memory);
     if (!memory) {
         sr_fail(why, SR_MEMORY, "out of memory for the spectra of %s", o->site->name);

@@ -12,6 +12,7 @@
 #define RANKS_RANKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/real.h"

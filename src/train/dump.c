@@ -63,11 +63,12 @@ static sr_status add_batch(const trainer *r, const batch *b, double loss, const 
 
 /* -- when */
 
-/* Writes one archive and forgets it. */
+/* Writes one archive and forgets it. Without an array there is none to write: the first step
+ * failed. */
 static sr_status finish(trainer *r, npz_writer **w, const char *path, sr_failure *why) {
     npz_writer *whole = *w;
-    if (!whole) return SR_OK;
-    long long arrays = npz_added(whole), steps = r->result->steps;
+    const long long arrays = whole ? npz_added(whole) : 0, steps = r->result->steps;
+    if (arrays == 0) return SR_OK;
     *w = NULL;
     sr_status status = npz_write(whole, why);
     if (status == SR_OK)

@@ -63,6 +63,7 @@ static void check_product(const sizes *s, bool ta, bool tb) {
     real *a = reals_random((ta ? s->k : s->m) * lda, 1),
          *b = reals_random((tb ? s->n : s->k) * ldb, 2);
     real *c = reals_random(size, 3), *other = reals_random(size, 3);
+    real *again = reals_random(size, 3);
     double *want = calloc((size_t)size, sizeof *want);
     assert_non_null(want);
     for (int64_t i = 0; i < size; i++) want[i] = (double)c[i];
@@ -75,7 +76,7 @@ static void check_product(const sizes *s, bool ta, bool tb) {
         }
     for (int64_t i = 0; s->beta == 0 && i < size;
          i++) /* c is not read, what is behind its rows stays */
-        if (i % ldc < s->n) c[i] = other[i] = (real)NAN;
+        if (i % ldc < s->n) c[i] = other[i] = again[i] = (real)NAN;
     scratch_memory room = {0};
     sr_failure why = {0};
     check_ok(
@@ -86,6 +87,11 @@ static void check_product(const sizes *s, bool ta, bool tb) {
              &why);
     reals_check("product", c, want, size, 1e-5, 2e-5);
     reals_check_bytes("threads", other, c, size);
+    const gemm_group by_copies = {ta, tb,  s->m,          s->n,  s->k, a,   lda,
+                                  b,  ldb, (real)s->beta, again, ldc,  NULL};
+    check_ok(gemm_bf16_by_copies(&by_copies, &room, 2, &why), &why);
+    reals_check("product by copies", again, want, size, 1e-5, 2e-5);
+    free(again);
     free(a), free(b), free(c), free(other), free(want), free(room.start);
 }
 

@@ -156,19 +156,30 @@ static void central_differences(void **state) {
 
 static void wrong_shapes_and_null(void **state) {
     (void)state;
+    static const struct {
+        int64_t x[4], w[4];
+        int x_rank, w_rank, stride, pad;
+        const char *text;
+    } wrong[] = {
+        {{2, 5, 5, 3}, {4, 3, 3, 2}, 4, 4, 1, 1, "input [2, 5, 5, 3], weight [4, 3, 3, 2]"},
+        {{2, 2, 9, 2}, {4, 3, 3, 2}, 4, 4, 1, 0, "padding 0"},
+        {{2, 9, 2, 2}, {4, 3, 3, 2}, 4, 4, 1, 0, "input [2, 9, 2, 2]"},
+        {{2, 9, 2}, {4, 3, 3, 1}, 3, 4, 1, 1, "input [2, 9, 2, 1]"},
+        {{2, 9, 9, 1}, {4, 3, 3}, 4, 3, 1, 1, "weight [4, 3, 3, 1]"},
+        {{2, 9, 9, 2}, {4, 3, 3, 2}, 4, 4, 0, 1, "stride 0"},
+        {{2, 9, 9, 2}, {4, 3, 3, 2}, 4, 4, 1, -1, "padding -1"},
+    };
     tape *t = reals_tape(1);
-    tensor *x = reals_tensor(t, 4, (int64_t[]){2, 5, 5, 3}, 1);
-    tensor *w = reals_tensor(t, 4, (int64_t[]){4, 3, 3, 2}, 2);
-    assert_null(op_conv2d(t, NULL, w, 1, 1));
-    assert_null(op_conv2d(t, x, NULL, 1, 1));
-    assert_null(tape_failure(t));
-    assert_null(op_conv2d(t, x, w, 1, 1));
-    check_failure(tape_failure(t), SR_USAGE, "conv2d: input [2, 5, 5, 3], weight [4, 3, 3, 2]");
-    tape_reset(t, rng_create(1), true, true);
-    x = reals_tensor(t, 4, (int64_t[]){2, 2, 9, 2}, 1);
-    w = reals_tensor(t, 4, (int64_t[]){4, 3, 3, 2}, 2);
-    assert_null(op_conv2d(t, x, w, 1, 0));
-    check_failure(tape_failure(t), SR_USAGE, "padding 0");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tape_reset(t, rng_create(1), true, true);
+        tensor *x = reals_tensor(t, wrong[i].x_rank, wrong[i].x, 1);
+        tensor *w = reals_tensor(t, wrong[i].w_rank, wrong[i].w, 2);
+        assert_null(op_conv2d(t, NULL, w, 1, 1));
+        assert_null(op_conv2d(t, x, NULL, 1, 1));
+        assert_null(tape_failure(t));
+        assert_null(op_conv2d(t, x, w, wrong[i].stride, wrong[i].pad));
+        check_failure(tape_failure(t), SR_USAGE, wrong[i].text);
+    }
     tape_free(t);
 }
 

@@ -1,11 +1,13 @@
 /* test_params.c -- gradients of parameters between one update and the next. */
 #include <math.h>
+#include <string.h>
 
 #include "engine/ops/ops.h"
 #include "engine/params.h"
 #include "reals.h"
 #include "testing/check.h"
 #include "testing/extra_ops.h"
+#include "testing/failing_malloc.h"
 
 enum { COUNT = 5 };
 
@@ -110,8 +112,55 @@ static void blocks(void **state) {
     two_close(&w);
 }
 
+/* One more parameter of these numbers is refused, and those before it stay. */
+static void check_refused(const char *name, int64_t rows, int64_t columns, const char *text) {
+    two w;
+    two_open(&w);
+    assert_null(params_add(&w.p, name, 2, (int64_t[]){rows, columns}, INIT_CONSTANT, 0));
+    check_failure(&w.p.failure, SR_USAGE, text);
+    assert_null(params_add(&w.p, "next", 1, (int64_t[]){1}, INIT_CONSTANT, 0));
+    assert_int_equal(w.p.count, 2);
+    assert_true(params_total(&w.p) == 2 * COUNT);
+    two_close(&w);
+}
+
+static void refused(void **state) {
+    (void)state;
+    char long_name[2 * PARAM_NAME];
+    memset(long_name, 'n', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = 0;
+    check_refused("used", 1, 1, "parameter name used is too long or taken");
+    check_refused(long_name, 1, 1, "is too long or taken");
+    check_refused("none", 0, 5, "parameter none has no numbers, or too many");
+    check_refused("none", 5, -1, "parameter none has no numbers, or too many");
+    check_refused("many", INT64_MAX / 2, 3, "parameter many has no numbers, or too many");
+    check_refused("many", INT64_MAX, 1, "parameter many has no numbers, or too many");
+}
+
+/* Each allocation fails; a model without it is as before. */
+static void without_memory(void **state) {
+    (void)state;
+    if (!failing_malloc_there()) skip();
+    bool whole = false;
+    for (long n = 0; !whole; n++) {
+        params p;
+        sr_failure why = {0};
+        params_init(&p, 1);
+        failing_malloc_begin(n);
+        const bool added = params_add(&p, "x", 1, (int64_t[]){COUNT}, INIT_CONSTANT, 2);
+        sr_status status = added ? params_slots(&p, 2, &why) : sr_fail(&why, SR_MEMORY, "memory");
+        if (status == SR_OK) status = params_blocks(&p, 3, &why);
+        params_free(&p);
+        whole = status == SR_OK;
+        assert_int_equal(failing_malloc_end(), 0);
+        if (!whole) check_failure(&why, SR_MEMORY, "memory");
+        assert_true(n < 20);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(forgotten), cmocka_unit_test(zeroed),
-                                       cmocka_unit_test(taken_in_turn), cmocka_unit_test(blocks)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forgotten), cmocka_unit_test(zeroed),  cmocka_unit_test(taken_in_turn),
+        cmocka_unit_test(blocks),    cmocka_unit_test(refused), cmocka_unit_test(without_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,8 +46,16 @@ static void shortcut_of_equal_shape_is_its_input(void **state) {
     assert_ptr_equal(op_shortcut(t, x, 1, 4), x);
     assert_null(op_shortcut(t, NULL, 1, 4));
     assert_null(tape_failure(t));
+    assert_ptr_equal(op_shortcut(t, x, 1, 4), x);
+    assert_ptr_not_equal(op_shortcut(t, x, 1, 6), x);
     assert_null(op_shortcut(t, x, 2, 3));
     check_failure(tape_failure(t), SR_USAGE, "shortcut: rank 4, 4 channels to 3");
+    tape_reset(t, rng_create(1), true, true);
+    assert_null(op_shortcut(t, input(t, 1, 2, 2, 4), 0, 4));
+    check_failure(tape_failure(t), SR_USAGE, "stride 0");
+    tape_reset(t, rng_create(1), true, true);
+    assert_null(op_shortcut(t, reals_tensor(t, 2, (int64_t[]){2, 4}, 5), 2, 4));
+    check_failure(tape_failure(t), SR_USAGE, "shortcut: rank 2");
     tape_free(t);
 }
 
@@ -170,6 +178,11 @@ static void max_refusals(void **state) {
     tape *t = reals_tape(1);
     assert_null(op_max_pool(t, NULL, 2, 2));
     assert_null(tape_failure(t));
+    assert_null(op_max_pool(t, input(t, 1, 3, 9, 2), 4, 2)); /* wide, and not high enough */
+    check_failure(tape_failure(t), SR_USAGE, "max_pool: rank 4, images of 3 x 9");
+    tape_reset(t, rng_create(1), true, true);
+    assert_null(op_max_pool(t, reals_tensor(t, 3, (int64_t[]){9, 9, 9}, 5), 2, 2));
+    check_failure(tape_failure(t), SR_USAGE, "max_pool: rank 3");
     tape_free(t);
 }
 

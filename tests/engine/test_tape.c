@@ -1,7 +1,10 @@
 /* test_tape.c -- memory of values: what ops have taken serves later results, what a backward
    function reads does not. */
+#include <stdio.h>
+
 #include "engine/ops/ops.h"
 #include "engine/tape.h"
+#include "reals.h"
 #include "testing/check.h"
 #include "testing/extra_ops.h"
 
@@ -329,6 +332,54 @@ static void borrowed(void **state) {
     tape_free(t);
 }
 
+/* -- what is refused, and what is measured */
+
+static void refused(void **state) {
+    (void)state;
+    static const struct {
+        int rank;
+        int64_t dim[4];
+        const char *text;
+    } wrong[] = {{0, {1}, "tensor of rank 0"},
+                 {5, {1, 1, 1, 1}, "tensor of rank 5"},
+                 {2, {3, 0}, "tensor dimension 1 is 0"},
+                 {2, {INT64_MAX / 8, 16}, "tensor dimension 1 is 16"}};
+    tape *t = reals_tape(1);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tape_reset(t, rng_create(1), true, true);
+        assert_null(tape_tensor(t, wrong[i].rank, wrong[i].dim));
+        check_failure(tape_failure(t), SR_USAGE, wrong[i].text);
+    }
+    tape_reset(t, rng_create(1), true, true);
+    tensor *x = reals_tensor(t, 2, (int64_t[]){3, 4}, 1);
+    assert_null(tape_reshape(t, NULL, 1, (int64_t[]){12}));
+    assert_null(tape_failure(t));
+    assert_null(tape_reshape(t, x, 2, (int64_t[]){3, 5}));
+    check_failure(tape_failure(t), SR_USAGE, "reshape of 12 numbers to 15");
+    tape_free(t);
+}
+
+/* The last row has all operations that have none of their own. */
+static void profiled(void **state) {
+    (void)state;
+    enum { OPS = PROFILE_OPS + 3 };
+    char name[OPS][8];
+    tape *t = reals_tape(1);
+    t->profiling = true;
+    tape_reset(t, rng_create(1), true, true);
+    tensor *x = reals_tensor(t, 1, (int64_t[]){1}, 1);
+    for (int i = 0; i < OPS; i++) {
+        snprintf(name[i], sizeof name[i], "op%d", i);
+        assert_non_null(tape_push(t, name[i], twice_backward, tape_tensor(t, 1, (int64_t[]){1}),
+                                  (tensor *[]){x, NULL}, NULL));
+    }
+    for (int i = 0; i < PROFILE_OPS; i++) {
+        assert_string_equal(t->profile[i].op, name[i]);
+        assert_int_equal(t->profile[i].calls, i < PROFILE_OPS - 1 ? 1 : OPS - PROFILE_OPS + 1);
+    }
+    tape_free(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(consumed),
                                        cmocka_unit_test(not_consumed),
@@ -344,6 +395,8 @@ int main(void) {
                                        cmocka_unit_test(added),
                                        cmocka_unit_test(lapsed),
                                        cmocka_unit_test(not_lapsed),
-                                       cmocka_unit_test(borrowed)};
+                                       cmocka_unit_test(borrowed),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(profiled)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -304,13 +304,84 @@ static void failing_allocations(void **state) {
     }
 }
 
+/* -- passes without memory */
+
+typedef enum { PASS_TRAINS, PASS_EVALUATES, PASS_IS_ABSENT, PASSES } pass_kind;
+
+/* Where a model has memory of earlier steps, the second step. */
+static sr_status try_pass(trial *t, pass_kind kind, sr_failure *why) {
+    const task_options none = {.label_smoothing = 0};
+    const bool trains = kind != PASS_EVALUATES;
+    model_memory k;
+    task_sums sum;
+    sr_status status = task_memory(&k, t->m, t->data, SPLIT_TRAIN, trains, why);
+    const int steps = k.rows > 0 ? 2 : 1;
+    for (int i = 0; i < steps && status == SR_OK; i++) {
+        pass p = {.tape = t->tape,
+                  .batch = &t->b,
+                  .mode = trains ? NORM_TRAIN : NORM_RUNNING,
+                  .memory = &k,
+                  .absent = kind == PASS_IS_ABSENT};
+        tape_reset(t->tape, rng_create(7), trains, trains);
+        tensor *loss = task_loss(task_of(t->m->row->task), &none, t->m, &p, &sum);
+        if (loss && trains) tape_backward(t->tape, loss, 1);
+        status = tape_status(t->tape, why);
+        if (status == SR_OK && (!loss || !isfinite(sum.loss)))
+            fail_msg("%s: no loss", t->m->row->name);
+    }
+    model_memory_free(&k);
+    return status;
+}
+
+static void check_passes(const model_options *o, pass_kind kind) {
+    trial t = trial_open(o, 1);
+    sr_failure why = {0};
+    arena_fail_after(t.tape->arena, -1);
+    check_ok(try_pass(&t, kind, &why), &why);
+    const int64_t needed = arena_fail_after(t.tape->arena, -1);
+    assert_true(needed > 10);
+    const bool slow = t.m->row->task == TASK_IMAGES; /* a few of them, in training */
+    for (int64_t k = 0; k < needed && !(slow && kind != PASS_TRAINS); k += slow ? 1 + k / 2 : 1) {
+        why = (sr_failure){0};
+        arena_fail_after(t.tape->arena, k);
+        if (try_pass(&t, kind, &why) != SR_MEMORY || !strstr(why.text, "memory"))
+            fail_msg("%s, pass %d, allocation %lld of %lld: '%s'", o->name, (int)kind, (long long)k,
+                     (long long)needed, why.text);
+    }
+    arena_fail_after(t.tape->arena, -1);
+    check_ok(try_pass(&t, kind, &why), &why);
+    trial_close(&t);
+}
+
+static void make_tiny(model_options *o) {
+    if (model_obeys(o->name, "embed-dim")) o->embed_dim = 8;
+    if (model_obeys(o->name, "ffn-dim")) o->ffn_dim = 8;
+    if (model_obeys(o->name, "heads")) o->heads = 2;
+    if (model_obeys(o->name, "head-dim")) o->head_dim = 4;
+    if (model_obeys(o->name, "hidden-dim")) o->hidden_dim = 8;
+}
+
+/* Each allocation of the tape fails. */
+static void passes_without_memory(void **state) {
+    (void)state;
+    model_options o;
+    for (int i = 0; case_at(i, &o); i++) {
+        make_tiny(&o);
+        for (pass_kind kind = 0; kind < PASSES; kind++) check_passes(&o, kind);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #ifdef REAL_DOUBLE
         cmocka_unit_test(gradients),
 #endif
-        cmocka_unit_test(threads),   cmocka_unit_test(reuse_activations),   cmocka_unit_test(sites),
-        cmocka_unit_test(dropout),   cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(threads),
+        cmocka_unit_test(reuse_activations),
+        cmocka_unit_test(sites),
+        cmocka_unit_test(dropout),
+        cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(passes_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -264,12 +264,38 @@ static void test_closed_output(void **state) {
     sr_run_close(f);
 }
 
+static void expect_bad_path(const char *path, bool force, sr_status status, const char *text) {
+    sr_failure why = {0};
+    assert_int_equal(sr_check_path(path, force, &why), status);
+    if (status != SR_OK) check_failure(&why, status, text);
+}
+
+static void test_paths(void **state) {
+    (void)state;
+    char large[5000], part[4200];
+    memset(large, 'p', sizeof large - 1);
+    large[sizeof large - 1] = 0;
+    expect_bad_path(NULL, false, SR_USAGE, "no path for the run file");
+    expect_bad_path("", true, SR_USAGE, "no path for the run file");
+    expect_bad_path(large, false, SR_USAGE, "pppp...: the path is longer than");
+    expect_bad_path("/no/such/folder/x.h5", false, SR_IO, "no directory /no/such/folder");
+    if (access("/", W_OK | X_OK) == 0)
+        expect_bad_path("/statrec-test-of-paths.h5", false, SR_OK, "");
+    assert_int_not_equal(access("/statrec-test-of-paths.h5", F_OK), 0); /* nothing is made */
+    const char *path = sample_path("folder.h5");
+    snprintf(part, sizeof part, "%s.part", path);
+    assert_int_equal(mkdir(part, 0700), 0);
+    expect_bad_path(path, true, SR_EXISTS, "folder.h5.part: is a directory");
+    expect_bad_path(path, false, SR_EXISTS, "folder.h5.part");
+    assert_int_equal(rmdir(part), 0);
+    expect_bad_path(path, false, SR_OK, "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_bad_sites),
-        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_closed_output),
+        cmocka_unit_test(test_mistakes),    cmocka_unit_test(test_bad_sites),
+        cmocka_unit_test(test_bad_options), cmocka_unit_test(test_closed_output),
+        cmocka_unit_test(test_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

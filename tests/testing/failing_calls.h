@@ -95,6 +95,7 @@ static bool failing_now(failing_kind kind, const void *caller) {
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *block);
 
 /* Blocks that the program's own text allocated since failing_begin: of what HDF5 keeps for itself,
@@ -153,6 +154,13 @@ void *calloc(size_t count, size_t size) {
     return failing_now(FAILING_ALLOCATIONS, caller)
                ? NULL
                : failing_keep(__libc_calloc(count, size), caller);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    const void *caller = __builtin_return_address(0);
+    return failing_now(FAILING_ALLOCATIONS, caller)
+               ? NULL
+               : failing_keep(__libc_memalign(alignment, size), caller);
 }
 
 void *realloc(void *old, size_t size) {

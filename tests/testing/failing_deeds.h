@@ -28,7 +28,7 @@ typedef struct deed {
     void (*look)(const char *after, sr_status status); /* NULL: nothing to look at */
     void (*prepare)(void);                             /* before each; may be NULL */
     const char *file; /* in the name of each file that a failure may name; "": any, or none */
-    bool writes;      /* after a failed write HDF5 is not called again, so its file stays open */
+    bool writes;      /* after a failed write HDF5 is not called again, so its file may stay open */
 } deed;
 
 static bool deed_is_child;
@@ -75,9 +75,9 @@ static void deed_fail_one(const deed *d, failing_kind kind, long k) {
     if (status != SR_OK && kind == FAILING_ALLOCATIONS && !strstr(why.text, "memory"))
         complain(after, "names no memory");
     if (!reached && status != SR_OK) complain(after, "not reached: %s", why.text);
-    const bool closed = status == SR_OK || !d->writes;
-    if (closed && check_descriptors() != descriptors)
-        deed_complain_of_open(after, check_descriptors() - descriptors);
+    const int more = check_descriptors() - descriptors;
+    const bool closed = status == SR_OK || !d->writes || more == 0;
+    if (closed && more != 0) deed_complain_of_open(after, more);
     if (closed && deed_objects() != objects) complain(after, "HDF5 has objects open");
     deed_check_leaks(after, left, closed);
     if (d->look) d->look(after, status);
@@ -135,6 +135,26 @@ static inline void deed_fail_each(const deed *d, failing_kind kind) {
     static long call[3 * FAILING_PLACES];
     deed_note(d, kind);
     deed_fail_list(d, kind, call, failing_list(call));
+}
+
+/* The first call of each place that no deed before it came to. */
+static inline void deed_fail_new(const deed *d, failing_kind kind) {
+    static const void *known[FAILING_KINDS][FAILING_PLACES];
+    static int all[FAILING_KINDS];
+    static long call[FAILING_PLACES];
+    int count = 0;
+    deed_note(d, kind);
+    for (int i = 0; i < failing_places; i++) {
+        const failing_place *p = &failing_found[i];
+        int at = 0;
+        while (at < all[kind] && known[kind][at] != p->caller) at++;
+        if (at < all[kind]) continue;
+        assert_true(at < FAILING_PLACES);
+        known[kind][all[kind]++] = p->caller;
+        call[count++] = p->first;
+    }
+    qsort(call, (size_t)count, sizeof *call, failing_order);
+    deed_fail_list(d, kind, call, count);
 }
 
 /* Every call, of a deed that makes few. */

@@ -133,9 +133,41 @@ static void faults(void **state) {
     unsetenv("STATREC_PRESETS");
 }
 
+/* The text of such a file, for `statrec list presets`. */
+static void text_faults(void **state) {
+    (void)state;
+    enum { MOST = 1 << 16 };
+    static char large[MOST + 1];
+    char path[1100], summary[64];
+    sr_failure why = {0};
+    const char *directory = check_temporary();
+    setenv("STATREC_PRESETS", directory, 1);
+    snprintf(path, sizeof path, "%s/own.conf", directory);
+    memset(large, '#', MOST);
+    check_write(path, large);
+    assert_null(train_preset_text("own", "", &why));
+    check_failure(&why, SR_FORMAT, "own.conf: not a text of at most 65535 bytes");
+    FILE *f = fopen(path, "w");
+    assert_true(f && fwrite("# a\0b\n", 1, 6, f) == 6 && fclose(f) == 0);
+    why = (sr_failure){0};
+    assert_null(train_preset_text("own", "", &why));
+    check_failure(&why, SR_FORMAT, "own.conf: not a text");
+    check_write(path, "lr = 1\n");
+    char *text = train_preset_text("own", "", &why);
+    assert_string_equal(text, "lr = 1\n");
+    train_preset_summary(text, summary, sizeof summary);
+    assert_string_equal(summary, "");
+    free(text);
+    unlink(path);
+    why = (sr_failure){0};
+    assert_null(train_preset_text("own", "", &why));
+    assert_non_null(strstr(why.text, "own.conf"));
+    unsetenv("STATREC_PRESETS");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(files_are_valid),
                                        cmocka_unit_test(presets_are_whole), cmocka_unit_test(order),
-                                       cmocka_unit_test(faults)};
+                                       cmocka_unit_test(faults), cmocka_unit_test(text_faults)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

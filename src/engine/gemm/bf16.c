@@ -37,8 +37,8 @@ static void round_rows(int threads, int64_t rows, int64_t width, const real *x, 
         for (int64_t j = 0; j < width; j++) to[r * width + j] = rounded(x[r * stride + j]);
 }
 
-static sr_status by_copies(const gemm_group *p, scratch_memory *scratch, int threads,
-                           sr_failure *why) {
+sr_status gemm_bf16_by_copies(const gemm_group *p, scratch_memory *scratch, int threads,
+                              sr_failure *why) {
     real *left = scratch_memory_of(scratch, (size_t)((p->m + p->n) * p->k) * sizeof *left, why);
     if (!left) return SR_MEMORY;
     real *right = left + p->m * p->k;
@@ -64,5 +64,5 @@ sr_status gemm_bf16(scratch_memory *scratch, int threads, bool ta, bool tb, int6
         return packed ? SR_OK : SR_MEMORY;
     }
 #endif
-    return by_copies(&p, scratch, threads, why);
+    return gemm_bf16_by_copies(&p, scratch, threads, why);
 }

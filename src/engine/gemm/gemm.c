@@ -176,18 +176,16 @@ void gemm_group_by_libraries(const gemm_group *p, int threads) {
 }
 
 static void product_any(scratch_memory *scratch, const gemm_group *p, int threads) {
-    sr_failure none;
-    if (amx_takes(p) && amx_products(scratch, SIDES_ROWS, 1, p, AMX_WHOLE, threads, &none) == SR_OK)
+    if (amx_takes(p) && amx_products(scratch, SIDES_ROWS, 1, p, AMX_WHOLE, threads, NULL) == SR_OK)
         return;
-    if (gemm_tiles_fit(p) && gemm_tiles(scratch, p, threads, &none) == SR_OK) return;
+    if (gemm_tiles_fit(p) && gemm_tiles(scratch, p, threads, NULL) == SR_OK) return;
     gemm_group_by_libraries(p, threads);
 }
 
 void gemm_grouped(scratch_memory *scratch, gemm_group_sides sides, int count, const gemm_group *one,
                   int threads) {
-    sr_failure none;
     if (count > 1 && amx_takes_together(sides, one) &&
-        amx_products(scratch, sides, count, one, AMX_WHOLE, threads, &none) == SR_OK)
+        amx_products(scratch, sides, count, one, AMX_WHOLE, threads, NULL) == SR_OK)
         return;
     for (int i = 0; i < count; i++) {
         gemm_group p = one[i];
