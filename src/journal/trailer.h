@@ -15,7 +15,7 @@ typedef enum { TRAILER_NONE, TRAILER_JOURNAL, TRAILER_FINAL } trailer_kind;
 
 typedef struct trailer {
     trailer_kind kind;
-    bool damaged;      /* there is one, and it is not valid */
+    bool damaged;      /* there is one, and it is not valid: kind is TRAILER_NONE */
     uint64_t end;      /* of the HDF5 data */
     uint64_t size;     /* of the file */
     uint32_t gaps;     /* checksum of the bytes between the extents, in their order */
