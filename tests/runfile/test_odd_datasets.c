@@ -387,9 +387,15 @@ static void test_no_sites(void **state) {
 }
 
 /* The failure that a caller has already stays the first. */
+static void linked_vector(hid_t file) {
+    delete (file, "/vectors/mu");
+    assert_true(H5Lcreate_soft("/nowhere", file, "/vectors/mu", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+
 static void test_first_failure(void **state) {
     (void)state;
-    sr_failure why = {0};
+    sr_failure why = {0}, own = {0};
+    float value[SAMPLE_WIDTH];
     int64_t step;
     sr_fail(&why, SR_USAGE, "the first");
     assert_null(sr_run_open(sample_path("nowhere.h5"), &why));
@@ -400,6 +406,14 @@ static void test_first_failure(void **state) {
     int32_t feature[COPIED_PAIRS];
     assert_int_equal(sr_run_pairs(f, 0, x, y, feature, &why), SR_FORMAT);
     assert_int_equal(sr_run_step_ints(f, "step", -1, 1, &step, &why), SR_USAGE);
+    assert_string_equal(why.text, "the first");
+    sr_run_close(f);
+    make_odd(linked_vector);
+    f = sample_open(odd);
+    assert_int_equal(sr_run_vector(f, "mu", 0, 0, 1, value, &own), SR_FORMAT);
+    check_failure(&own, SR_FORMAT, "/vectors/mu: ");
+    assert_int_equal(sr_run_vector(f, "mu", 0, 0, 1, value, &why), SR_FORMAT);
+    assert_int_equal(sr_run_vector(f, "mu", 0, 0, 1, value, NULL), SR_FORMAT);
     assert_string_equal(why.text, "the first");
     sr_run_close(f);
 }
