@@ -50,7 +50,7 @@ void trailer_patch(const trailer *e, uint64_t at, void *bytes, size_t size);
 bool trailer_agrees(trailer *e, int fd, uint64_t at, const void *bytes, size_t size,
                     const extent **bad);
 /* Verifies all values that were not read yet, and the bytes between extents. *gaps: false when
-   those differ. */
+   those were read and differ. */
 sr_status trailer_verify(trailer *e, const char *path, bool *gaps, sr_failure *why);
 
 #endif

@@ -24,8 +24,14 @@ static sr_status open_cut(sr_failure *why) {
     return open_one("cut.h5", why);
 }
 
+/* Bytes that could not be read are no other bytes. */
+static void expect_no_damage(void *context, const sr_failure *fault) {
+    (void)context;
+    if (strstr(fault->text, "not those that were written")) complain("check", "%s", fault->text);
+}
+
 static sr_status check_whole(sr_failure *why) {
-    return sr_run_check(sample_path("whole.h5"), why);
+    return sr_run_check_all(sample_path("whole.h5"), expect_no_damage, NULL, why);
 }
 
 /* SR_OK: the check found that the file is not whole. */
@@ -51,6 +57,12 @@ static void test_allocations(void **state) {
         {"open what is damaged", open_damaged, NULL, NULL, "damaged.h5", false},
         {"open what is truncated", open_cut, NULL, NULL, "cut.h5", false}};
     for (int i = 0; i < 2; i++) deed_fail_all(&opening[i], FAILING_ALLOCATIONS);
+}
+
+static void test_system(void **state) {
+    (void)state;
+    static const deed checking = {"check", check_whole, NULL, NULL, "whole.h5", false};
+    deed_fail_each(&checking, FAILING_SYSTEM);
 }
 
 /* Places of HDF5's reads serve all datasets, so each read fails in turn. */
@@ -109,8 +121,8 @@ static int make_files(void **state) {
 
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_allocations),
-                                       cmocka_unit_test(test_datasets),
-                                       cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_allocations), cmocka_unit_test(test_system),
+        cmocka_unit_test(test_datasets), cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, make_files, NULL);
 }
