@@ -170,6 +170,31 @@ static void changed_files_are_refused(void **state) {
     close_runs(run, 40);
 }
 
+static void write_byte(const char *path, long at, int whence, int value) {
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, whence), 0);
+    assert_int_equal(fputc(value, file), value);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A file that is read from its backup copy keeps it while it rests. One that loses its trailer is
+ * another file. */
+static void damaged_files_rest(void **state) {
+    (void)state;
+    sr_runfile *run[FILES];
+    sr_failure changed = {0};
+    write_runs(40);
+    write_byte(path_of(0), 9, SEEK_SET, 0xff); /* of the superblock */
+    open_runs(run, 40);
+    assert_non_null(strstr(sr_run_damage(run[0], 0), "read from its backup copy"));
+    check_run(run[0]);
+    write_byte(path_of(1), -8, SEEK_END, 0xff);
+    read_loss(run[1], &changed);
+    check_failure(&changed, SR_IO, "many1.h5: changed while it was analysed");
+    close_runs(run, 40);
+}
+
 /* Runs of a study have their sites, metrics and names in common, and a resting file no table of
  * checksums. HDF5 keeps what it took for the first files. */
 static void a_resting_file_takes_little_memory(void **state) {
@@ -276,6 +301,7 @@ int main(void) {
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(each_question_names_the_reason),
         cmocka_unit_test(changed_files_are_refused),
+        cmocka_unit_test(damaged_files_rest),
         cmocka_unit_test(shared_tables_are_the_own_ones),
         cmocka_unit_test(a_writer_may_finish),
         cmocka_unit_test(a_resting_file_takes_little_memory),
