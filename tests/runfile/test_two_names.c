@@ -29,7 +29,10 @@ static void test_renamed(void **state) {
     assert_true(retries(path, other, SR_FORMAT, false, 0));
     assert_false(retries(path, path, SR_FORMAT, false, 0));
     assert_false(retries(part, path, SR_FORMAT, false, 0));
-    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rename(path, part), 0);
+    assert_true(retries(path, path, SR_FORMAT, false, 0));
+    assert_false(retries(path, part, SR_FORMAT, false, 0));
+    assert_int_equal(unlink(part), 0);
     assert_false(retries(path, part, SR_IO, false, 0)); /* it has neither name */
 }
 

@@ -124,6 +124,17 @@ static void test_reason(void **state) {
     sr_run_close(f);
 }
 
+/* What is damaged in a truncated file may be truncated, too: nothing of it is taken for right. */
+static void test_damaged(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    const hid_t file = damage_reopen(odd);
+    assert_true(H5Adelete(file, "model") >= 0);
+    close_after(file), leave_open(1);
+    assert_null(sr_run_open(odd, &why));
+    check_failure(&why, SR_FORMAT, "bytes: nothing of the run is left");
+}
+
 /* Rows without bytes are not there, whatever the extents and the committed count say. */
 static void test_claimed_rows(void **state) {
     (void)state;
@@ -178,6 +189,7 @@ int main(void) {
     odd = sample_path("odd.h5");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_last_rows), cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_reason), cmocka_unit_test(test_claimed_rows)};
+        cmocka_unit_test(test_reason), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_claimed_rows)};
     return cmocka_run_group_tests(tests, write_run, NULL);
 }
