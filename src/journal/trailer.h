@@ -15,7 +15,7 @@ typedef enum { TRAILER_NONE, TRAILER_JOURNAL, TRAILER_FINAL } trailer_kind;
 
 typedef struct trailer {
     trailer_kind kind;
-    bool damaged;      /* there is one, and it is not valid */
+    bool damaged;      /* there is one, and it is not valid: kind is TRAILER_NONE */
     uint64_t end;      /* of the HDF5 data */
     uint64_t size;     /* of the file */
     uint32_t gaps;     /* checksum of the bytes between the extents, in their order */
@@ -50,7 +50,7 @@ void trailer_patch(const trailer *e, uint64_t at, void *bytes, size_t size);
 bool trailer_agrees(trailer *e, int fd, uint64_t at, const void *bytes, size_t size,
                     const extent **bad);
 /* Verifies all values that were not read yet, and the bytes between extents. *gaps: false when
-   those differ. */
+   those were read and differ. */
 sr_status trailer_verify(trailer *e, const char *path, bool *gaps, sr_failure *why);
 
 #endif

@@ -159,7 +159,7 @@ static int64_t allocated_columns(const run_layout *l, int v, int64_t columns) {
 
 int64_t run_vector_bytes(const run_layout *l) {
     int64_t chunk[2], columns = 0;
-    if (!l->vectors || l->width == 0) return 0;
+    if (!l->vectors) return 0; /* else the sites have columns */
     run_chunk_vectors(l, chunk);
     for (int v = 0; v < SR_VECTOR_COUNT; v++) columns += allocated_columns(l, v, chunk[1]);
     /* the step and its backup copy; for each chunk two entries of indexes, and its checksum */
@@ -199,7 +199,6 @@ int64_t run_project(const run_layout *l, int64_t every) {
 
 int64_t run_spacing(const run_layout *l, int64_t limit) {
     int64_t rest = limit - run_project(l, 0), row = run_vector_bytes(l);
-    if (row == 0) return 1;
     int64_t rows = clamp(rest / row, 1, l->planned_steps > 0 ? l->planned_steps : 1);
     return l->planned_steps > 0 ? divide_up(l->planned_steps, rows) : 1;
 }

@@ -93,9 +93,9 @@ enum { RUN_EVAL_CHUNK = 128 };
 int64_t run_bytes(double bytes);
 /* Bytes of a file of planned_steps steps with vectors every `every` steps (0: none). */
 int64_t run_project(const run_layout *l, int64_t every);
-/* Smallest spacing whose projection stays within limit. */
+/* Smallest spacing of vectors, which are recorded, whose projection stays within limit. */
 int64_t run_spacing(const run_layout *l, int64_t limit);
-/* Bytes of one row of vectors. */
+/* Bytes of one row of vectors; 0: they are not recorded. */
 int64_t run_vector_bytes(const run_layout *l);
 /* The column of this name among `count`; NULL: none. */
 const run_column *run_find_column(const run_column *c, int count, const char *name);

@@ -427,6 +427,8 @@ static void test_names(void **state) {
         assert_null(sr_scalar_definition(wrong[i]));
     }
     assert_null(sr_vector_name(SR_VECTOR_COUNT));
+    assert_string_equal(sr_family_name(SR_FAMILY_COUNT), "");
+    assert_string_equal(sr_family_name((sr_family)-1), "");
     for (int i = 0; i < SR_FAMILY_COUNT; i++)
         assert_int_equal(sr_family_find(sr_family_name((sr_family)i)), i);
     assert_int_equal(sr_abi_version(), SR_ABI_VERSION);

@@ -1,5 +1,6 @@
 /* test_comparable.c -- in what two sites of two runs differ: each cause by itself, and differences
  * that are too small to count. */
+#include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -107,6 +108,32 @@ static void long_run(void **state) {
     sr_run_close(a), sr_run_close(b);
 }
 
+static void delete_column(const char *name, const char *column) {
+    const hid_t file = H5Fopen(sample_path(name), H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(file >= 0 && H5Ldelete(file, column, H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(file) >= 0);
+}
+
+/* What cannot be read is unknown, and unknown is not different; the rest is compared. */
+static void damaged_runs(void **state) {
+    (void)state;
+    static const struct {
+        const char *column;
+        unsigned found;
+    } want[] = {{"/steps/tokens", SR_DEPENDS_ROWS}, {"/scalars/rows", SR_DEPENDS_LOSS}};
+    sr_runfile *a = write_run("base.h5", &base);
+    for (int i = 0; i < 4; i++) {
+        small_run s = base;
+        s.rows = 200, s.tokens = 2000, s.steps = i % 2 ? LONG : STEPS;
+        sr_run_close(write_run("other.h5", &s));
+        delete_column("other.h5", want[i / 2].column);
+        sr_runfile *b = sample_open(sample_path("other.h5"));
+        assert_int_equal(sr_differences(a, 0, b, 0), want[i / 2].found);
+        sr_run_close(b);
+    }
+    sr_run_close(a);
+}
+
 static void statistics(void **state) {
     (void)state;
     static const struct {
@@ -153,7 +180,7 @@ static void burn_in(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_difference),
-                                       cmocka_unit_test(long_run), cmocka_unit_test(statistics),
-                                       cmocka_unit_test(burn_in)};
+                                       cmocka_unit_test(long_run), cmocka_unit_test(damaged_runs),
+                                       cmocka_unit_test(statistics), cmocka_unit_test(burn_in)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

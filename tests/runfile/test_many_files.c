@@ -120,6 +120,28 @@ static void other_files_are_refused(void **state) {
     close_runs(run, 40);
 }
 
+/* Whatever is asked for first, the answer is the reason and not that of a file without it. */
+static void each_question_names_the_reason(void **state) {
+    (void)state;
+    sr_runfile *run[FILES];
+    sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
+    sr_failure found = {0}, read = {0};
+    double value[SAMPLE_EMBEDDING];
+    int64_t step;
+    write_runs(40);
+    open_runs(run, 40);
+    assert_int_equal(rename(path_of(0), path_of(FILES)), 0); /* 0 rests: 32 came later */
+    assert_int_equal(sr_run_get_embedding(run[0], "shared", &e, &found), SR_IO);
+    check_failure(&found, SR_IO, "many0.h5: No such file");
+    assert_int_equal(sr_run_singular_values(run[0], "shared", 0, &step, value, &read), SR_IO);
+    check_failure(&read, SR_IO, "many0.h5: No such file");
+    assert_string_equal(sr_run_definition(run[0], "steps/loss"), "");
+    assert_int_equal(rename(path_of(FILES), path_of(0)), 0);
+    check_ok(sr_run_get_embedding(run[0], "shared", &e, &found), &found);
+    assert_true(strlen(sr_run_definition(run[0], "steps/loss")) > 0); /* it was not kept */
+    close_runs(run, 40);
+}
+
 static void copy_file(const char *from, const char *to) {
     char data[4096];
     size_t count;
@@ -145,6 +167,31 @@ static void changed_files_are_refused(void **state) {
     copy_file(path_of(4), path_of(2));
     read_loss(run[2], &same);
     check_failure(&same, SR_IO, "many2.h5: changed while it was analysed");
+    close_runs(run, 40);
+}
+
+static void write_byte(const char *path, long at, int whence, int value) {
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, whence), 0);
+    assert_int_equal(fputc(value, file), value);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A file that is read from its backup copy keeps it while it rests. One that loses its trailer is
+ * another file. */
+static void damaged_files_rest(void **state) {
+    (void)state;
+    sr_runfile *run[FILES];
+    sr_failure changed = {0};
+    write_runs(40);
+    write_byte(path_of(0), 9, SEEK_SET, 0xff); /* of the superblock */
+    open_runs(run, 40);
+    assert_non_null(strstr(sr_run_damage(run[0], 0), "read from its backup copy"));
+    check_run(run[0]);
+    write_byte(path_of(1), -8, SEEK_END, 0xff);
+    read_loss(run[1], &changed);
+    check_failure(&changed, SR_IO, "many1.h5: changed while it was analysed");
     close_runs(run, 40);
 }
 
@@ -252,7 +299,9 @@ int main(void) {
         cmocka_unit_test(resting_files_are_read_again),
         cmocka_unit_test(files_are_closed_in_any_order),
         cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(each_question_names_the_reason),
         cmocka_unit_test(changed_files_are_refused),
+        cmocka_unit_test(damaged_files_rest),
         cmocka_unit_test(shared_tables_are_the_own_ones),
         cmocka_unit_test(a_writer_may_finish),
         cmocka_unit_test(a_resting_file_takes_little_memory),

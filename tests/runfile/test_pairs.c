@@ -197,6 +197,7 @@ static void checked(void **state) {
         {"/final/pair_feature", "a feature that the site does not have", "", 3, -2},
         {"/final/pair_feature", "-1 at some of its pairs alone", "", 1, -1},
         {"/final/pair_x", "-1 at pairs that have values", "", BARE, 1},
+        {"/final/pair_y", "-1 at pairs that have values", "", BARE, 1},
         {"/final/pair_y", "no dataset /final/pair_y", "/final/pair_y", -1, 0},
     };
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {

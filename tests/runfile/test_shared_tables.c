@@ -9,6 +9,7 @@
 #include "runfile/read/datasets/read_metrics.h"
 #include "runfile/read/file/shared_tables.h"
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { DIFFERENCES = 16 };
@@ -55,6 +56,27 @@ static void test_sharing(void **state) {
         assert_null(list);
         sr_run_close(a), sr_run_close(b);
     }
+}
+
+/* Scalars of a host that declared none are others than those of a run without a host. */
+static void test_no_declared(void **state) {
+    (void)state;
+    shared_tables *list = NULL;
+    sr_options o = copied_options();
+    sr_runfile *f[2];
+    for (int i = 0; i < 2; i++) {
+        o.ranks = i ? "rank 0 of 2" : NULL;
+        sr_recorder *r = sample_begin(sample_path("host.h5"), &o);
+        check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
+        run_finish(r);
+        f[i] = sample_open(sample_path("host.h5"));
+        assert_int_equal(f[i]->declared_count, 0);
+        assert_int_equal(f[i]->declared != NULL, i);
+        shared_tables_join(f[i], &list);
+    }
+    assert_ptr_not_equal(f[0]->shared, f[1]->shared);
+    for (int i = 0; i < 2; i++) shared_tables_leave(f[i], &list), sr_run_close(f[i]);
+    assert_null(list);
 }
 
 static void test_outside(void **state) {
@@ -115,8 +137,8 @@ static int write_run(void **state) {
 
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sharing),
-                                       cmocka_unit_test(test_outside),
-                                       cmocka_unit_test(test_arguments)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sharing), cmocka_unit_test(test_no_declared),
+        cmocka_unit_test(test_outside), cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, write_run, NULL);
 }

@@ -1,10 +1,13 @@
 /* test_superblock.c -- the first bytes of a file decide whether HDF5 may open it: bytes of others,
  * versions, flags of a writer, an end beyond the file. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "journal/trailer.h"
+#include "journal/writer_lock.h"
+#include "runfile/read/file/read_growing.h"
 #include "runfile/read/file/superblock.h"
 #include "testing/check.h"
 #include "testing/damage.h"
@@ -81,6 +84,25 @@ static void test_versions(void **state) {
     store(OFFSET_SIZE, 4, SIZE - 8), expect_opened(false, 0);
 }
 
+/* A living writer extends its file to the declared end. A reader does not wait forever for one that
+ * is stopped: it takes the file as it is, and not as truncated. */
+static void test_stopped_writer(void **state) {
+    (void)state;
+    static const trailer none;
+    bool unfinished = false;
+    int64_t cut_at = -1;
+    sr_failure why = {0};
+    store(FLAGS, 4 | 1, SIZE - 8);
+    const int fd = open(path, O_RDONLY);
+    assert_int_equal(writer_lock_acquire(fd), 0);
+    check_ok(reader_check_live_bytes(path, &none, &unfinished, &cut_at, &why), &why);
+    assert_true(unfinished);
+    assert_int_equal(cut_at, 0);
+    assert_int_equal(close(fd), 0); /* the writer died */
+    check_ok(reader_check_live_bytes(path, &none, &unfinished, &cut_at, &why), &why);
+    assert_int_equal(cut_at, SIZE - 8);
+}
+
 /* No file, and a folder. */
 static void test_unreadable(void **state) {
     (void)state;
@@ -100,6 +122,7 @@ int main(void) {
     path = sample_path("x.h5");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_bytes), cmocka_unit_test(test_states),
-        cmocka_unit_test(test_versions), cmocka_unit_test(test_unreadable)};
+        cmocka_unit_test(test_versions), cmocka_unit_test(test_stopped_writer),
+        cmocka_unit_test(test_unreadable)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 #include "testing/damage.h"
+#include "hdf5/v1_10/h5_checks.h"
 #include "testing/check.h"
 #include "testing/run_builder.h"
 #include "testing/sample_run.h"
@@ -89,4 +90,16 @@ hid_t damage_reopen(const char *path) {
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(file >= 0);
     return file;
+}
+
+void damage_leave_open(const char *path, size_t less) {
+    enum { FLAGS = 11, CHECKSUM = 44 }; /* of the superblock */
+    size_t size;
+    char *bytes = damage_load(path, &size);
+    bytes[FLAGS] = 4 | 1;
+    const uint32_t sum = h5_checksum((const unsigned char *)bytes, CHECKSUM);
+    for (int i = 0; i < 4; i++) bytes[CHECKSUM + i] = (char)(sum >> 8 * i);
+    assert_true(damage_end(bytes) > less);
+    damage_store(path, bytes, damage_end(bytes) - less);
+    free(bytes);
 }

@@ -16,6 +16,9 @@ char *damage_load(const char *path, size_t *size);
 void damage_store(const char *path, const char *bytes, size_t size);
 /* `path` becomes a copy of whole.h5 among the samples, open for HDF5 to write. */
 hid_t damage_reopen(const char *path);
+/* Makes a closed file without a trailer one whose writer was killed: its superblock says that a
+ * writer has it open, and the last `less` bytes are missing. */
+void damage_leave_open(const char *path, size_t less);
 /* Opens, checks, reads everything and recovers: what is refused is refused in one line with a
  * reason. Returns whether the file opened. */
 bool damage_exercise(const char *path);

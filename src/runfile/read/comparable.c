@@ -73,7 +73,7 @@ static bool is_known(const char *name, size_t length) {
 
 static bool fits(const comparability *c, const char *name) {
     const size_t begin = strlen(c->begin), end = strlen(c->end), length = strlen(name);
-    const bool open = begin > 0 && c->begin[begin - 1] == '_';
+    const bool open = c->begin[begin - 1] == '_';
     return (open ? length >= begin + end : length == begin + end) &&
            strncmp(name, c->begin, begin) == 0 && strcmp(name + length - end, c->end) == 0 &&
            is_known(name, length - end);
@@ -85,10 +85,8 @@ unsigned sr_depends(const char *statistic, sr_instead *instead) {
         if (!fits(c, statistic)) continue;
         const size_t stem = strlen(statistic) - strlen(c->end);
         sr_instead ours = SR_INIT(sr_instead, .reason = c->reason);
-        if (c->instead && stem + strlen(c->instead) < sizeof ours.name) {
-            memcpy(ours.name, statistic, stem);
-            strcpy(ours.name + stem, c->instead);
-        }
+        if (c->instead)
+            snprintf(ours.name, sizeof ours.name, "%.*s%s", (int)stem, statistic, c->instead);
         abi_struct_give(instead, &ours, sizeof ours, "sr_instead", NULL);
         return c->depends;
     }

@@ -358,7 +358,8 @@ static sr_status count_column(sr_runfile *f, const run_column *c, int which, col
     if (stored > f->stored_most[which]) f->stored_most[which] = stored;
     if (filled && f->cut_at && stored < f->extent_least[which]) f->extent_least[which] = stored;
     h5_close_dataset(set);
-    return f->cut_at ? SR_OK : damage_list_add(f, &own, why);
+    if (f->cut_at && own.status != SR_MEMORY) return SR_OK; /* its index may be cut off */
+    return damage_list_add(f, &own, why);
 }
 
 static sr_status count_columns(sr_runfile *f, const run_column *c, int count, int which,

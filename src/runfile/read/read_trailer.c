@@ -42,7 +42,8 @@ static sr_status add_damage(sr_runfile *f, const sr_failure *own, bool repaired,
     return status;
 }
 
-/* Metadata that is newer in the journal than in the file is not damage. */
+/* The file was just opened, so that its bad extents are of metadata and steps: no value was read
+ * yet. Metadata that is newer in the journal than in the file is not damage. */
 sr_status reader_report_trailer(sr_runfile *f, sr_failure *why) {
     const trailer *e = f->end;
     sr_status status = SR_OK;
@@ -56,7 +57,6 @@ sr_status reader_report_trailer(sr_runfile *f, sr_failure *why) {
     for (size_t i = 0; i < e->map.count && status == SR_OK && e->kind == TRAILER_FINAL; i++) {
         const extent *x = &e->map.e[i];
         sr_failure part = {0};
-        if (x->kind == EXTENT_VALUES || !x->bad) continue;
         describe_extent(f, x, &part);
         status = add_damage(f, &part, x->changed || !x->verified, why);
     }
@@ -64,7 +64,7 @@ sr_status reader_report_trailer(sr_runfile *f, sr_failure *why) {
 }
 
 bool sr_run_has_checksums(const sr_runfile *f) {
-    return f->end->kind == TRAILER_FINAL && !f->end->damaged;
+    return f->end->kind == TRAILER_FINAL;
 }
 
 bool reader_is_intact(const sr_runfile *f) {
@@ -91,7 +91,7 @@ void reader_verify_trailer(const sr_runfile *f, void (*report)(void *context, sr
     for (size_t i = 0; i < f->end->map.count; i++) {
         const extent *x = &f->end->map.e[i];
         sr_failure part = {0};
-        if (x->kind != EXTENT_VALUES || !x->bad || x->reported) continue;
+        if (x->kind != EXTENT_VALUES || x->reported) continue;
         sr_fail(&part, SR_FORMAT, "%s: bytes %llu to %llu: not those that were written", f->path,
                 (unsigned long long)x->at, (unsigned long long)(x->at + x->length - 1));
         report(context, &part);

@@ -100,6 +100,7 @@ const char *sr_run_name(const sr_runfile *f, const char *group, int i) {
 static reader_text *read_definition(const sr_runfile *f, const char *dataset, sr_failure *why) {
     const h5_path path = h5_path_of("%s%s", dataset[0] == '/' ? "" : "/", dataset);
     void *text = NULL;
+    if (reader_wake(f, why) != SR_OK) return NULL;
     if (h5_has(reader_file(f), path.text) &&
         h5_has_attribute(reader_file(f), path.text, "definition") &&
         h5_get_attribute(reader_file(f), path.text, "definition", H5_TEXT, &text, NULL, why) !=
@@ -328,8 +329,9 @@ static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_em
     if (!known) return sr_fail(why, SR_USAGE, "%s: no embedding '%s'", f->path, name);
     const h5_path path = h5_path_of("/embeddings/%s", name);
     const char *group = path.text;
-    sr_status status =
-        h5_get_attribute(reader_file(f), group, "rows", H5_INT64, NULL, &e->rows, why);
+    sr_status status = reader_wake(f, why);
+    if (status == SR_OK)
+        status = h5_get_attribute(reader_file(f), group, "rows", H5_INT64, NULL, &e->rows, why);
     if (status == SR_OK)
         status = h5_get_attribute(reader_file(f), group, "cols", H5_INT64, NULL, &e->cols, why);
     if (status != SR_OK) return status;

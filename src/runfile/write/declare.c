@@ -26,7 +26,6 @@ static h5_id add_dataset(declaration *d, const char *path, const h5_shape *shape
 }
 
 static void put_text(declaration *d, const char *object, const char *name, const char *text) {
-    if (!text) text = "";
     if (d->status == SR_OK)
         d->status =
             h5_put_attribute(d->w->file, object, name, H5_TEXT, strlen(text), -1, text, d->why);

@@ -34,8 +34,9 @@ sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t st
 sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *value,
                            sr_failure *why) {
     sr_status status = SR_OK;
+    if (!w->final_batches_set) return SR_OK; /* no sites */
     h5_hold(w->file, true);
-    for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK && w->layout.sites > 0; i++)
+    for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK; i++)
         status = h5_write_all(w->final_set[i], H5_FLOAT64, 0, value[i], why);
     if (status == SR_OK) status = h5_write_all(w->final_batches_set, H5_INT64, 0, &batches, why);
     h5_hold(w->file, false);

@@ -198,8 +198,7 @@ static sr_status write_vectors(run_writer *w, sr_failure *why) {
     row_block *b = &w->vectors;
     if (b->count == 0) return SR_OK;
     sr_status status = append_steps(w, w->vector_step_set, b, w->vector_step, why);
-    for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK; v++)
-        if (w->vector_set[v]) status = write_vector(w, v, why);
+    for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK; v++) status = write_vector(w, v, why);
     if (status == SR_OK) b->written += b->count, b->count = 0;
     return status;
 }

@@ -31,7 +31,7 @@ sr_status reader_line(const sr_runfile *f, const char *object, const char *attri
 static bool is_free(const sr_runfile *f, const char *name) {
     for (int i = 0; i < f->declared_count; i++)
         if (strcmp(f->declared[i].name, name) == 0) return false;
-    return *name && *name != '.' && !strchr(name, '/') && strcmp(name, "epoch") != 0 &&
+    return *name && *name != '.' && !strchr(name, '/') &&
            !run_find_column(run_scalars, SR_SCALAR_COUNT, name) &&
            !run_find_column(run_steps, RUN_STEPS, name);
 }

@@ -10,8 +10,6 @@
 #include "runfile/read/file/open_file_cache.h"
 #include "runfile/read/file/read_column.h"
 
-enum { NAMES_MAX = 4096 }; /* embeddings */
-
 static sr_status add_name(sr_runfile *f, int group, const char *name, sr_failure *why) {
     reader_names *list = &f->names[group];
     void *grown = realloc(list->name, (size_t)(list->count + 1) * sizeof *list->name);
@@ -31,17 +29,28 @@ static sr_status add_columns(sr_runfile *f, int group, const run_column *c, int 
     return status;
 }
 
+/* Members of /embeddings; the first ones where they are more than a run file has, which is damage. */
+static sr_status count_embeddings(sr_runfile *f, int64_t *count, sr_failure *why) {
+    sr_failure own = {0};
+    if (h5_count_members(reader_file(f), "/embeddings", count, &own) == SR_OK &&
+        *count > SR_EMBEDDINGS_MAX) {
+        sr_fail(&own, SR_FORMAT, "%s: /embeddings has %lld members, more than %d", f->path,
+                (long long)*count, SR_EMBEDDINGS_MAX);
+        *count = SR_EMBEDDINGS_MAX;
+    }
+    return damage_list_add(f, &own, why);
+}
+
 static sr_status list_embeddings(sr_runfile *f, sr_failure *why) {
     char name[SR_NAME_SIZE];
     int64_t count = 0;
     if (!h5_has(reader_file(f), "/embeddings")) return SR_OK;
+    sr_status status = count_embeddings(f, &count, why);
     sr_failure own = {0};
-    sr_status status = h5_count_members(reader_file(f), "/embeddings", &count, &own);
-    for (int64_t i = 0; i < count && i < NAMES_MAX && status == SR_OK; i++) {
-        status = h5_member(reader_file(f), "/embeddings", i, name, sizeof name, &own);
-        if (status == SR_OK) status = add_name(f, READER_GROUPS - 1, name, &own);
-    }
-    return damage_list_add(f, &own, why);
+    for (int64_t i = 0; i < count && status == SR_OK && own.status == SR_OK; i++)
+        if (h5_member(reader_file(f), "/embeddings", i, name, sizeof name, &own) == SR_OK)
+            status = add_name(f, READER_GROUPS - 1, name, why);
+    return status == SR_OK ? damage_list_add(f, &own, why) : status;
 }
 
 static sr_status add_declared(sr_runfile *f, int group, sr_scope scope, sr_failure *why) {

@@ -29,21 +29,24 @@ static const run_column *column_at(int i) {
     return i == SR_SPECTRUM_COUNT ? &run_spectra_rows : &run_spectra_step;
 }
 
-/* Lowers *least to the readable rows of one column. */
+/* Lowers *least to the readable rows of one column. No rows are left when the index of chunks is cut
+ * off. */
 static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t *least,
                               sr_failure *why) {
     h5_id set;
     h5_shape shape;
+    sr_failure own = {0};
     sr_status status = open_spectra(f, c, &set, &shape, why);
     if (status != SR_OK) return status;
     const int64_t columns = shape.rank == 2 && shape.dims[1] > 0 ? shape.dims[1] : 1;
     int64_t stored = INT64_MAX; /* rows are written as a whole */
-    if (c == &run_spectra_step || !f->cut_at) stored = h5_stored_bytes(set, why) / 8 / columns;
+    if (c == &run_spectra_step || !f->cut_at) stored = h5_stored_bytes(set, &own) / 8 / columns;
     if (shape.dims[0] < *least) *least = shape.dims[0];
     if (f->cut_at) *least = h5_whole_rows(set, *least, f->cut_at);
     if (stored < *least) *least = stored;
     h5_close_dataset(set);
-    return why->status;
+    if (own.status == SR_OK || (f->cut_at && own.status != SR_MEMORY)) return SR_OK;
+    return sr_fail(why, own.status, "%s", own.text);
 }
 
 /* /spectra has no committed count. In a file without an end, rows of committed steps are

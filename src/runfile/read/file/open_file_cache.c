@@ -34,7 +34,7 @@ sr_status reader_open_file(const char *path, trailer *end, bool *unfinished, int
 }
 
 static bool is_intact(const trailer *e) {
-    return e->kind == TRAILER_FINAL && !e->damaged && e->map.count == 0;
+    return e->kind == TRAILER_FINAL && e->map.count == 0;
 }
 
 reader_cache *reader_cache_of(const sr_runfile *f, sr_failure *why) {
@@ -76,14 +76,16 @@ static bool identify(const char *path, int64_t identity[2]) {
     return true;
 }
 
-/* The present path of the file, since a writer renames PATH.part at the end. malloc'd. */
-static char *find_again(const sr_runfile *f, sr_failure *why) {
+/* The present path of the file, since a writer renames PATH.part at the end. malloc'd; NULL after a
+ * failure. */
+static sr_status find_again(const sr_runfile *f, char **path, sr_failure *why) {
     int64_t now[2];
-    char *path = reader_choose_path(f->path, why);
-    if (!path || (identify(path, now) && !memcmp(now, f->shelf->identity, sizeof now))) return path;
-    sr_fail(why, SR_IO, "%s: replaced while it was analysed", f->path);
-    free(path);
-    return NULL;
+    sr_failure own = {0};
+    *path = reader_choose_path(f->path, &own);
+    if (!*path) return sr_fail(why, own.status, "%s", own.text);
+    if (identify(*path, now) && !memcmp(now, f->shelf->identity, sizeof now)) return SR_OK;
+    free(*path), *path = NULL;
+    return sr_fail(why, SR_IO, "%s: replaced while it was analysed", f->path);
 }
 
 /* Reads the trailer again: the file must be the one that was opened. */
@@ -100,13 +102,14 @@ static sr_status wake_trailer(const sr_runfile *f, const char *path, sr_failure 
     return sr_fail(why, SR_IO, "%s: changed while it was analysed", f->path);
 }
 
+/* A file without a pool is open as long as it is read. */
 sr_status reader_wake(const sr_runfile *f, sr_failure *why) {
     bool unfinished;
     int64_t cut_at;
-    if (f->shelf->file || !f->shelf->pool) return SR_OK;
-    char *path = find_again(f, why);
-    if (!path) return SR_IO;
-    sr_status status = wake_trailer(f, path, why);
+    char *path;
+    if (f->shelf->file) return SR_OK;
+    sr_status status = find_again(f, &path, why);
+    if (status == SR_OK) status = wake_trailer(f, path, why);
     if (status == SR_OK)
         status = reader_open_file(path, f->end, &unfinished, &cut_at, &f->shelf->file, why);
     if (status == SR_OK) enter(f);

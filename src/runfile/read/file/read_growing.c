@@ -81,14 +81,15 @@ bool reader_retries(const char *path, bool live, const sr_failure *why, int atte
     return true;
 }
 
-/* A writer may declare space in the superblock before it extends the file. */
+/* A writer may declare space in the superblock before it extends the file. One that is stopped there
+ * is not waited for. */
 sr_status reader_check_live_bytes(const char *path, const trailer *e, bool *unfinished,
                                   int64_t *cut_at, sr_failure *why) {
     for (int attempts = 0;; attempts++) {
         const bool live = writer_lock_is_held(path);
         sr_status status = superblock_check(path, e, unfinished, cut_at, why);
         if (status != SR_OK || !*cut_at || !live) return status;
-        if (attempts + 1 == ATTEMPTS) *cut_at = 0;
+        if (attempts + 1 == ATTEMPTS) return *cut_at = 0, SR_OK;
         pause_before_retry(attempts);
     }
 }

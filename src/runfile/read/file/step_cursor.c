@@ -19,9 +19,9 @@ void step_cursor_close(step_cursor *w) {
     *w = (step_cursor){0};
 }
 
-/* The step of row i; fast for rows in their order. */
+/* The step of row i; rows are asked for in their order. */
 static sr_status get_step(step_cursor *w, int64_t i, int64_t *step, sr_failure *why) {
-    if (i < w->first || i - w->first >= w->count) {
+    if (i - w->first >= w->count) {
         const int64_t left = w->rows - i, count = left < STEP_CURSOR_ROWS ? left : STEP_CURSOR_ROWS;
         w->count = 0;
         sr_status status = w->vectors ? sr_run_vector_steps(w->f, i, count, w->step, why)

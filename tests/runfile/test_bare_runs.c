@@ -1,0 +1,141 @@
+/* test_bare_runs.c -- runs that lack what others have: sites, vectors, space, a reason in ASCII. */
+#define _GNU_SOURCE 1 /* RTLD_NEXT */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "copied_run.h"
+#include "runfile/write/writer.h"
+#include "testing/check.h"
+#include "testing/run_builder.h"
+#include "testing/sample_run.h"
+
+static int refusal; /* of fallocate; 0: none */
+
+/* Stands before the system's own. */
+int fallocate(int fd, int mode, off_t at, off_t length) {
+    static union {
+        void *object;
+        int (*call)(int, int, off_t, off_t);
+    } original;
+    if (!original.object) original.object = dlsym(RTLD_NEXT, "fallocate");
+    if (!refusal) return original.call(fd, mode, at, length);
+    return errno = refusal, -1;
+}
+
+/* A final pass over a model without normalization has nothing to store. */
+static void test_no_sites(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    double nothing[1] = {0}, *const final[SR_FINAL_COUNT] = {nothing, nothing};
+    int64_t batches = 3;
+    sr_options o = run_options();
+    o.overhead = 0, o.spectra = o.final = o.running = true, o.pairs = 5;
+    sr_recorder *r = run_create(sample_path("bare.h5"), o);
+    run_put_step(r, 1);
+    check_ok(sr_put_final(r, 7, (const double *const *) final), sr_failed(r));
+    run_put_step(r, 2);
+    run_finish(r);
+    check_ok(sr_run_check(sample_path("bare.h5"), &why), &why);
+    sr_runfile *f = sample_open(sample_path("bare.h5"));
+    assert_int_equal(sr_run_get_info(f)->steps, 2);
+    assert_int_equal(sr_run_get_info(f)->sites, 0);
+    check_ok(sr_run_final(f, &batches, final, &why), &why);
+    assert_int_equal(batches, -1);
+    sr_run_close(f);
+}
+
+/* A run that is resumed without vectors keeps its steps, and none of the old vectors. */
+static void test_no_vectors(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    const char *path = sample_path("resumed.h5");
+    int64_t tokens[12];
+    float value[12];
+    sr_options o = run_options();
+    o.overhead = 0, o.vectors_every = 1;
+    sr_recorder *r = sample_begin(path, &o);
+    check_ok(sample_steps(r, 1, 10, 0), sr_failed(r));
+    run_finish(r);
+    o.vectors_every = 0, o.resume = true, o.force = false;
+    r = sample_begin(path, &o);
+    check_ok(sr_copy_rows(r, path, 8, -1, NULL), sr_failed(r));
+    check_ok(sample_steps(r, 9, 12, 0), sr_failed(r));
+    run_finish(r);
+    check_ok(sr_run_check(path, &why), &why);
+    sr_runfile *f = sample_open(path);
+    assert_int_equal(sr_run_get_info(f)->steps, 12);
+    assert_int_equal(sr_run_get_info(f)->vectors, 0);
+    assert_null(sr_run_name(f, "vectors", 0));
+    check_ok(sr_run_step_ints(f, "tokens", 0, 12, tokens, &why), &why);
+    check_ok(sr_run_scalar(f, "row_grad_var", 3, 0, 12, value, &why), &why);
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(tokens[i], sample_row(i + 1).tokens);
+        check_equals(value[i], i + 1);
+    }
+    sr_run_close(f);
+}
+
+/* /state has fields of ASCII; each byte of another letter becomes a question mark. */
+static void test_reason(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    const sr_finish end =
+        SR_INIT(sr_finish, .status = "interrupted", .reason = "zu gro\xc3\x9f, 5 > 4");
+    sr_recorder *r = run_create(sample_path("reason.h5"), run_options());
+    run_put_step(r, 1);
+    check_ok(sr_close(r, &end, &why), &why);
+    sr_runfile *f = sample_open(sample_path("reason.h5"));
+    assert_string_equal(sr_run_get_info(f)->reason, "zu gro??, 5 > 4");
+    sr_run_close(f);
+}
+
+/* A full disk is told before the first step, with nothing of the run left; a file system that
+ * reserves no space may have it. */
+static void test_space(void **state) {
+    (void)state;
+    static const int full[] = {ENOSPC, EDQUOT}, unsupported[] = {EOPNOTSUPP, ENOSYS, EINTR};
+    for (int i = 0; i < 2; i++) {
+        sr_failure why = {0};
+        sr_recorder *r = run_create(sample_path("full.h5"), run_options());
+        refusal = full[i];
+        assert_int_equal(sr_begin_step(r, 1), SR_IO);
+        check_failure(sr_failed(r), SR_IO, strerror(full[i]));
+        assert_int_equal(sr_close(r, &run_complete, &why), SR_IO);
+        refusal = 0;
+        assert_int_equal(access(sample_path("full.h5"), F_OK), -1);
+    }
+    for (int i = 0; i < 3; i++) {
+        sr_recorder *r = run_create(sample_path("unsupported.h5"), run_options());
+        refusal = unsupported[i];
+        run_put_step(r, 1);
+        refusal = 0;
+        run_finish(r);
+    }
+}
+
+/* The first failure ends the writing, and frees the file for others; a second changes nothing. */
+static void test_broken(void **state) {
+    (void)state;
+    run_writer w;
+    sr_failure why = {0};
+    const char *path = sample_path("broken.h5");
+    check_ok(writer_create(&w, path, &why), &why);
+    assert_int_equal(writer_keep(&w, SR_OK), SR_OK);
+    assert_false(w.broken);
+    assert_int_equal(writer_keep(&w, SR_IO), SR_IO);
+    assert_int_equal(writer_keep(&w, SR_LIBRARY), SR_LIBRARY);
+    assert_true(w.broken);
+    writer_free(&w);
+}
+
+int main(void) {
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_sites), cmocka_unit_test(test_no_vectors),
+        cmocka_unit_test(test_reason), cmocka_unit_test(test_space), cmocka_unit_test(test_broken)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
