@@ -247,7 +247,7 @@ static sr_status remove_date(const char *path, sr_failure *why) {
     size_t matched = 0;
     for (int c; (c = getc(f)) != EOF && matched < sizeof mark - 1;)
         matched = c == mark[matched] ? matched + 1 : c == mark[0];
-    bool good = true;
+    bool good = !ferror(f);
     if (matched == sizeof mark - 1) {
         /* one byte behind the mark was read */
         long at = ftell(f) - (long)sizeof mark, length = (long)sizeof mark;
@@ -344,7 +344,9 @@ static sr_status draw_new(const plot_job *job, const plot_key *key, sr_failure *
     snprintf(figure, sizeof figure, "%s/%s", job->directory, figure_file[job->format]);
     sr_status status = run_gnuplot(job, why);
     if (status != SR_OK) return status;
-    if (stat(figure, &st) != 0 || st.st_size == 0)
+    const bool there = stat(figure, &st) == 0;
+    if (!there && errno != ENOENT) return sr_fail(why, SR_IO, "%s: %s", figure, strerror(errno));
+    if (!there || st.st_size == 0)
         return sr_fail(why, SR_LIBRARY, "gnuplot drew nothing for figure %s", job->template->name);
     if (job->format == PLOT_PDF) status = remove_date(figure, why);
     if (job->format == PLOT_SVG) status = sharpen_images(figure, why);

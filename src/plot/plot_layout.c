@@ -27,11 +27,11 @@ static void take_named(void *context, const layout *l) {
     for (char *comma = wanted->samples; (comma = strchr(comma, ','));) *comma = ' ';
 }
 
-bool plot_layout_find(const char *name, plot_layout *l) {
+bool plot_layout_find(const char *name, plot_layout *l, sr_failure *unread) {
     *l = (plot_layout){.title = ""};
     if (strlen(name) >= sizeof l->name) return false;
     snprintf(l->name, sizeof l->name, "%s", name);
-    layout_each("", take_named, l, NULL); /* stat-table tells what is wrong with the file */
+    layout_each("", take_named, l, unread);
     return l->title[0] != 0;
 }
 
@@ -39,8 +39,8 @@ static void list_one(void *context, const layout *l) {
     fprintf(context, "%s\t[RUN.h5...]\ttable: %s\n", l->name, l->title);
 }
 
-void plot_layout_list(FILE *out) {
-    layout_each("", list_one, out, NULL);
+sr_status plot_layout_list(FILE *out, sr_failure *why) {
+    return layout_each("", list_one, out, why);
 }
 
 /* -- a table --------------------------------------------------------------------------------- */

@@ -11,10 +11,11 @@ typedef struct plot_layout {
     char name[96], title[256], samples[256];
 } plot_layout;
 
-/* False when no layout of plots/layouts.tsv has this name. */
-bool plot_layout_find(const char *name, plot_layout *l);
+/* False when no layout of plots/layouts.tsv has this name. unread: why the file could not be read to
+ * its end; may be NULL. */
+bool plot_layout_find(const char *name, plot_layout *l, sr_failure *unread);
 /* Writes "name <tab> runs <tab> title" of every layout. */
-void plot_layout_list(FILE *out);
+sr_status plot_layout_list(FILE *out, sr_failure *why);
 /* Runs stat-table; the request's output, NAME.tex by default, is whole or not there. */
 sr_status plot_layout_write(const plot_layout *l, const plot_request *request, sr_failure *why);
 

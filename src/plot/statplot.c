@@ -262,7 +262,8 @@ static void print_help(int argc, char **argv) {
     plot_layout l;
     choices c;
     const char *name = first_argument(argc, argv);
-    const bool table = name && plot_layout_find(name, &l), figure = !table && find_figure(name, &t);
+    const bool table = name && plot_layout_find(name, &l, NULL),
+               figure = !table && find_figure(name, &t);
     choices_make(&c, figure ? &t : NULL);
     if (figure)
         print_figure_help(&t);
@@ -331,11 +332,13 @@ static sr_status draw(const char *name, char **paths, int count, plot_request *r
     plot_samples samples = {.runs = 0};
     plot_runs runs = {.run = NULL};
     const bool report = strcmp(name, "report") == 0;
-    const bool table = !report && plot_layout_find(name, &l), figure = !report && !table;
+    sr_failure unread = {0};
+    const bool table = !report && plot_layout_find(name, &l, &unread), figure = !report && !table;
     sr_status status = figure ? plot_template_find(name, &t, why) : SR_OK;
     if (status != SR_OK) return status;
     if (count == 0 && !report) {
         const char *names = request->controls.samples = table ? l.samples : t.samples;
+    if (status == SR_USAGE && unread.status != SR_OK) *why = unread, status = unread.status;
         status = plot_samples_find(names, &samples, why);
         paths = samples.path;
         count = samples.runs;
@@ -412,8 +415,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
     }
     if (positional == 1 && strcmp(argv[1], "list") == 0) {
         status = plot_template_list(stdout, why);
-        if (status == SR_OK) plot_layout_list(stdout);
-        return status;
+        return status == SR_OK ? plot_layout_list(stdout, why) : status;
     }
     plot_process_link(analyses, sizeof analyses / sizeof analyses[0]);
     plot_scratch_sweep();

@@ -16,7 +16,7 @@ static struct {
 
 void run_cache_offer(sr_runfile *const *run, int count) {
     free(offered.lent);
-    offered.lent = calloc((size_t)count + 1, sizeof *offered.lent);
+    offered.lent = count ? calloc((size_t)count, sizeof *offered.lent) : NULL;
     offered.run = run;
     offered.count = offered.lent ? count : 0;
 }

@@ -1,4 +1,5 @@
 /* Parts of a report's page: text, tables of analyses, the settings of a run. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -148,16 +149,16 @@ void plot_html_link(FILE *page, const char *name) {
     fputs("</a>: the whole table with every digit</p>\n", page);
 }
 
-void plot_html_definitions(FILE *page, const char *path) {
+sr_status plot_html_definitions(FILE *page, const char *path, sr_failure *why) {
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
     FILE *in = fopen(path, "r");
-    if (!in) return;
+    if (!in) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     fputs("<details><summary>Definitions</summary>\n<dl>\n", page);
     while ((length = getline(&line, &size, in)) > 1 && line[0] == '#') {
         line[length - 1] = 0;
-        char *text = line + 2, *colon = strstr(text, ": ");
+        char *text = line + strspn(line, "# "), *colon = strstr(text, ": ");
         if (!colon || strncmp(text, "program", 7) == 0 || strncmp(text, "run:", 4) == 0) continue;
         *colon = 0;
         if (strncmp(text, "column ", 7) == 0) text += 7;
@@ -168,8 +169,10 @@ void plot_html_definitions(FILE *page, const char *path) {
         fputs("</dd>\n", page);
     }
     fputs("</dl></details>\n", page);
+    const bool bad = ferror(in) != 0;
     free(line);
     fclose(in);
+    return bad ? sr_fail(why, SR_IO, "%s: cannot read", path) : SR_OK;
 }
 
 static void choose_columns(const plot_tsv *t, const char *omit, shown *s) {
@@ -210,8 +213,7 @@ sr_status plot_html_table(FILE *page, const char *path, const char *link, const 
     }
     if (status != SR_OK) return status;
     plot_html_link(page, link);
-    plot_html_definitions(page, path);
-    return SR_OK;
+    return plot_html_definitions(page, path, why);
 }
 
 /* -- settings -------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ void plot_html_finding(FILE *page, const char *statistic, const char *value, con
 /* A link to a table of the report. */
 void plot_html_link(FILE *page, const char *name);
 /* The `# column NAME: TEXT` and `# note: TEXT` lines of a table. */
-void plot_html_definitions(FILE *page, const char *path);
+sr_status plot_html_definitions(FILE *page, const char *path, sr_failure *why);
 /* The table file `path` without the columns in `omit` (words), and its definitions; link: its name
  * as seen from the page. */
 sr_status plot_html_table(FILE *page, const char *path, const char *link, const char *omit,

@@ -185,11 +185,12 @@ static sr_status try_figure(report *r, gallery *g, const answer_figure *of,
     *d = (drawn_figure){.of = of, .run = first};
     choose_value(of, found, d->value);
     if (is_drawn(g, of, d->value, first)) return SR_OK;
-    if (plot_template_find(of->figure, &t, &one) != SR_OK) return SR_OK;
+    sr_status status = plot_template_find(of->figure, &t, &one);
+    if (status != SR_OK) return report_is_fatal(status) ? (*why = one, status) : SR_OK;
     snprintf(name, sizeof name, "answer.%d.svg", g->count + 1);
     prepare(&w, &t, d, name);
     w.runs = choose_runs(r, &t, of, first, run);
-    const sr_status status = draw_accepted(r, &w, run, found != NULL, &one);
+    status = draw_accepted(r, &w, run, found != NULL, &one);
     if (status == SR_OK) {
         write_figure(r, &t, d, found, name, run, w.runs);
         g->count++;

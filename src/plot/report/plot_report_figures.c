@@ -321,7 +321,9 @@ sr_status report_figure(report *r, plot_template *t, sr_failure *why) {
         status = draw_tasks(r, t, &w, notes, why);
     else if (status == SR_OK)
         status = draw_waiting(r, t, &w, &number, notes, why);
-    if (notes && fclose(notes) == 0) fputs(text, r->page);
+    if (notes && fclose(notes) != 0 && status == SR_OK)
+        status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) fputs(text, r->page);
     free(text);
     free(w.run);
     free(w.refusal);

@@ -110,7 +110,7 @@ static sr_status write_run(report *r, int run, sr_failure *why) {
     status = write_rows(r, path, run, 0, why);
     fputs("</tbody></table>\n", r->page);
     plot_html_link(r->page, name);
-    plot_html_definitions(r->page, path);
+    if (status == SR_OK) status = plot_html_definitions(r->page, path, why);
     fputs("</details>\n</div>\n", r->page);
     return status;
 }

@@ -355,7 +355,8 @@ static sr_status publish_in_turn(report_folder *f, sr_failure *why) {
     if (status == SR_OK) status = check_files(f, why);
     if (status != SR_OK) return status;
     join(mark, f->build.path, MARK);
-    if (f->whole) unlink(mark);
+    /* a folder with the mark is removed with all that is in it */
+    if (f->whole && unlink(mark) != 0) return sr_fail(why, SR_IO, "%s: %s", mark, strerror(errno));
     const int reason = f->whole ? exchange(f) : fill(f);
     if (reason) return sr_fail(why, SR_IO, "%s: %s", f->target, strerror(reason));
     /* what may be there by now is somebody's */

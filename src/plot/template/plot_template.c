@@ -457,6 +457,8 @@ sr_status plot_template_each(sr_status (*visit)(plot_template *t, void *self, sr
         struct dirent **entry = NULL;
         const int count = scandir(directory, &entry, only_templates, by_name);
         sr_status status = SR_OK;
+        if (count < 0 && errno != ENOENT && errno != ENOTDIR)
+            return sr_fail(why, SR_IO, "%s: %s", directory, strerror(errno));
         for (int k = 0; k < count; k++) {
             if (status == SR_OK) status = visit_one(directory, entry[k]->d_name, visit, self, why);
             free(entry[k]);
