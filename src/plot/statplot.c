@@ -1,5 +1,6 @@
 /* statplot: figures from run files. Runs the analyses that a template names, reduces their tables
  * to what a page can show, and lets gnuplot draw. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -306,16 +307,16 @@ static void print_help(int argc, char **argv) {
 ANALYSES(DECLARE)
 static const plot_program analyses[] = {ANALYSES(LINK)};
 
-/* Draws a report, a table or a figure, in the order in which names are looked up. The runs are
- * opened here and nowhere else. */
-/* Whether a file is of one of the formats that statplot writes; of SVG, of gnuplot. */
-static bool is_figure(const char *path) {
+/* Whether there is a file that is of none of the formats that statplot writes; of SVG, of gnuplot;
+ * of a table, with its program. */
+static bool is_other_file(const char *path) {
     char first[1024] = "";
     FILE *in = fopen(path, "r");
-    const size_t size = in ? fread(first, 1, sizeof first - 1, in) : 0;
-    if (in) fclose(in);
-    return memcmp(first, "%PDF-", 5) == 0 || memcmp(first, "\x89PNG", 4) == 0 ||
-           (size > 0 && strstr(first, "GNUPLOT"));
+    if (!in) return errno != ENOENT;
+    const size_t size = fread(first, 1, sizeof first - 1, in);
+    fclose(in);
+    return memcmp(first, "%PDF-", 5) != 0 && memcmp(first, "\x89PNG", 4) != 0 &&
+           (size == 0 || (!strstr(first, "GNUPLOT") && !strstr(first, "program: stat-table ")));
 }
 
 /* On standard output, as other programs do: a name that the user did not give, and the loss of a
@@ -325,6 +326,8 @@ static void tell_written(const char *output, bool named, bool replaces) {
         printf("%s: written%s\n", output, replaces ? ", in place of another file" : "");
 }
 
+/* Draws a report, a table or a figure, in the order in which names are looked up. The runs are
+ * opened here and nowhere else. */
 static sr_status draw(const char *name, char **paths, int count, plot_request *request,
                       sr_failure *why) {
     plot_template t;
@@ -335,10 +338,10 @@ static sr_status draw(const char *name, char **paths, int count, plot_request *r
     sr_failure unread = {0};
     const bool table = !report && plot_layout_find(name, &l, &unread), figure = !report && !table;
     sr_status status = figure ? plot_template_find(name, &t, why) : SR_OK;
+    if (status == SR_USAGE && unread.status != SR_OK) *why = unread, status = unread.status;
     if (status != SR_OK) return status;
     if (count == 0 && !report) {
         const char *names = request->controls.samples = table ? l.samples : t.samples;
-    if (status == SR_USAGE && unread.status != SR_OK) *why = unread, status = unread.status;
         status = plot_samples_find(names, &samples, why);
         paths = samples.path;
         count = samples.runs;
@@ -348,9 +351,9 @@ static sr_status draw(const char *name, char **paths, int count, plot_request *r
     request->run = runs.run;
     request->runs = count;
     char usual[PLOT_PATH];
-    snprintf(usual, sizeof usual, "%.1000s.pdf", name);
-    const char *output = report ? "" : *request->output ? request->output : figure ? usual : "";
-    const bool replaces = *output && access(output, F_OK) == 0 && !is_figure(output);
+    snprintf(usual, sizeof usual, "%.1000s.%s", name, table ? "tex" : "pdf");
+    const char *output = report ? "" : *request->output ? request->output : usual;
+    const bool replaces = *output && is_other_file(output);
     if (status == SR_OK)
         status = report  ? plot_report(request, why)
                  : table ? plot_layout_write(&l, request, why)

@@ -165,6 +165,21 @@ static void test_result_tables(void **state) {
         "test $(grep -l toprule pn-*.tex rbn-*.tex an-*.tex | wc -l) = 12");
 }
 
+/* The name that nobody gave, and the loss of a file that no call of statplot wrote. */
+static void test_tables_told(void **state) {
+    (void)state;
+    program_result r =
+        program_run("statplot an-table3 cv.h5 && for t in md tex tsv; do\n"
+                    "statplot an-table3 cv.h5 -o told.$t && statplot an-table3 cv.h5 -o told.$t && "
+                    "echo mine >mine.$t && statplot an-table3 cv.h5 -o mine.$t || exit 1; done");
+    if (r.status) fail_msg("%s", r.err);
+    assert_string_equal(r.out, "an-table3.tex: written\n"
+                               "mine.md: written, in place of another file\n"
+                               "mine.tex: written, in place of another file\n"
+                               "mine.tsv: written, in place of another file\n");
+    program_free(&r);
+}
+
 static void test_without_gnuplot(void **state) {
     (void)state;
     check_fails("B=$(dirname $(command -v statplot)); PATH=/nonexistent \"$B\"/statplot fig2 cv.h5",
@@ -297,6 +312,7 @@ int main(void) {
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_without_gnuplot),
         cmocka_unit_test(test_result_tables),
+        cmocka_unit_test(test_tables_told),
         cmocka_unit_test(test_hostile_labels),
         cmocka_unit_test(test_spike_survives),
         cmocka_unit_test(test_broken_tables),
