@@ -227,13 +227,16 @@ $(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c $(START) $(COUN
 	@mkdir -p $(@D)
 	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
-# The analyses once more, for statplot and tests: stat-NAME's main() is stat_NAME_main() there.
+# The analyses once more, for statplot and tests, and statplot for tests: main() of stat-NAME is stat_NAME_main() there.
 LINKED := $(patsubst %,$(BUILD)/obj/linked/%.o,$(ANALYSES))
 $(BUILD)/obj/linked/%.o: $(BUILD)/obj/analyses/%.o
 	@mkdir -p $(@D)
 	$(Q)$(OBJCOPY) --redefine-sym main=$(subst -,_,$*)_main $< $@
+$(BUILD)/obj/linked/statplot.o: $(BUILD)/obj/src/plot/statplot.o
+	@mkdir -p $(@D)
+	$(Q)$(OBJCOPY) --redefine-sym main=statplot_main $< $@
 
-$(BUILD)/lib/liblinked.a: $(LINKED)
+$(BUILD)/lib/liblinked.a: $(LINKED) $(BUILD)/obj/linked/statplot.o
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -263,7 +266,7 @@ RUN_PROGRAMS := hdf5 runfile analysis diagnose table plot
 $(addprefix $(BUILD)/tests/train/,test_torture test_torture_checkpoints): | $(PROGRAMS) $(BUILD)/faulty/statrec
 
 define test_rule
-$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c)) $(COUNTED)) $(BUILD)/lib/libtesting.a $(if $(filter analysis,$(1)),$(BUILD)/lib/liblinked.a) $(if $(filter cli,$(1)),$(CLI_TESTED)) $(call test_libs_of,$(1)) $(if $(filter $(RUN_PROGRAMS),$(1)),| $(PROGRAMS))
+$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c)) $(COUNTED)) $(BUILD)/lib/libtesting.a $(if $(filter analysis plot,$(1)),$(BUILD)/lib/liblinked.a) $(if $(filter cli,$(1)),$(CLI_TESTED)) $(call test_libs_of,$(1)) $(if $(filter $(RUN_PROGRAMS),$(1)),| $(PROGRAMS))
 	@mkdir -p $$(@D)
 	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
 endef

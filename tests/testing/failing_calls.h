@@ -26,7 +26,8 @@ typedef enum {
     FAILING_ALLOCATIONS, /* none with failing_malloc.h or under the address sanitizer */
     FAILING_SYSTEM,
     FAILING_HDF5,
-    FAILING_KINDS
+    FAILING_KINDS,
+    FAILING_STREAMS = FAILING_KINDS /* with failing_streams.h */
 } failing_kind;
 
 enum { FAILING_PLACES = 2048 };

@@ -33,8 +33,8 @@ typedef struct deed {
 
 static bool deed_is_child;
 
-static const char *const failing_kind_names[] = {"allocation", "call of the system",
-                                                 "call of HDF5"};
+static const char *const failing_kind_names[] = {"allocation", "call of the system", "call of HDF5",
+                                                 "stream"};
 
 /* How many objects HDF5 has open. */
 static ssize_t deed_objects(void) {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "testing/failing_deeds.h"
+#include "testing/failing_streams.h"
 #include "testing/programs.h"
 
 typedef int program_main(int argc, char **argv);
@@ -21,12 +22,6 @@ static const char *program_line; /* words between single spaces, the program's n
 static const char *program_names = ".h5"; /* a part of each file's name */
 static char program_wants[PROGRAM_OUTPUT];
 static bool program_known; /* program_wants is what it prints */
-
-/* Programs close their standard output at the end; here it serves the next one. */
-int fclose(FILE *file) {
-    FAILING_REAL(int, fclose, (FILE *));
-    return file == stdout ? fflush(file) : original.call(file);
-}
 
 static char *program_read(int from, char *text, size_t size) {
     const ssize_t length = pread(from, text, size - 1, 0);
@@ -83,6 +78,7 @@ static int program_call(int out, int err) {
     fflush(NULL);
     const int was_out = dup(STDOUT_FILENO), was_err = dup(STDERR_FILENO);
     if (dup2(out, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0) return -1;
+    failing_stays = stdout; /* for the next call */
     const int status = program_called(count, word);
     fflush(NULL);
     if (dup2(was_out, STDOUT_FILENO) < 0 || dup2(was_err, STDERR_FILENO) < 0) return -1;
