@@ -107,13 +107,17 @@ static sr_status check_page(const report_folder *f, sr_failure *why) {
 
 typedef void entry_fn(const char *name, void *context);
 
-static void each_entry(const char *folder, entry_fn *visit, void *context) {
+/* 0, or errno: some entries were not visited. */
+static int each_entry(const char *folder, entry_fn *visit, void *context) {
     struct dirent *entry;
     DIR *in = opendir(folder);
-    while (in && (entry = readdir(in)))
+    if (!in) return errno;
+    while (errno = 0, (entry = readdir(in)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             visit(entry->d_name, context);
-    if (in) closedir(in);
+    const int reason = errno;
+    closedir(in);
+    return reason;
 }
 
 typedef struct retired {
@@ -213,10 +217,9 @@ static sr_status mark_build(const report_folder *f, sr_failure *why) {
     const mode_t mode = f->exists && stat(f->target, &st) == 0 ? st.st_mode & 07777 : 0777 & ~mask;
     join(mark, f->build.path, MARK);
     const int fd = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0 || chmod(f->build.path, mode | S_IRWXU) != 0)
-        return sr_fail(why, SR_IO, "%s: %s", mark, strerror(errno));
-    close(fd);
-    return SR_OK;
+    const int reason = fd < 0 || chmod(f->build.path, mode | S_IRWXU) != 0 ? errno : 0;
+    if (fd >= 0) close(fd);
+    return reason ? sr_fail(why, SR_IO, "%s: %s", mark, strerror(reason)) : SR_OK;
 }
 
 static sr_status open_in_turn(report_folder *f, const char *parent, const char *prefix,
@@ -269,8 +272,9 @@ static void find_conflict(const char *name, void *context) {
 static sr_status check_files(const report_folder *f, sr_failure *why) {
     char *page = f->force || !f->exists ? NULL : read_page(f->target);
     conflict c = {f, page, ""};
-    if (!f->force && f->exists) each_entry(f->build.path, find_conflict, &c);
+    const int reason = f->force || !f->exists ? 0 : each_entry(f->build.path, find_conflict, &c);
     free(page);
+    if (reason) return sr_fail(why, SR_IO, "%s: %s", f->build.path, strerror(reason));
     if (!c.name[0]) return SR_OK;
     sr_fail(why, SR_USAGE, "%s/%s exists, and no report wrote it", f->target, c.name);
     sr_hint(why, "choose another directory, or --force to replace it");
@@ -300,15 +304,29 @@ static void remove_stale(const char *name, void *context) {
     if (is_own(m->page, name) && !is_own(m->now, name)) unlink(path);
 }
 
+/* What only a page names that did not come: the next call would take it for somebody's. */
+static void remove_new(const char *name, void *context) {
+    const moved *m = context;
+    char path[LONG];
+    join(path, m->f->target, name);
+    if (strcmp(name, PAGE) != 0 && is_own(m->now, name) && !is_own(m->page, name)) unlink(path);
+}
+
 /* File by file, the page last. */
 static int fill(const report_folder *f) {
     char from[LONG], to[LONG], *page = read_page(f->target), *now = read_page(f->build.path);
-    moved m = {f, page, now, 0};
-    each_entry(f->build.path, move_entry, &m);
+    moved m = {f, page, now, now ? 0 : EIO};
+    if (now) {
+        const int unread = each_entry(f->build.path, move_entry, &m);
+        if (!m.reason) m.reason = unread;
+    }
     join(from, f->build.path, PAGE);
     join(to, f->target, PAGE);
     if (!m.reason && rename(from, to) != 0) m.reason = errno;
-    if (!m.reason) each_entry(f->target, remove_stale, &m);
+    if (!m.reason)
+        each_entry(f->target, remove_stale, &m);
+    else if (!f->force)
+        each_entry(f->target, remove_new, &m);
     free(page);
     free(now);
     return m.reason;
