@@ -202,6 +202,8 @@ static sr_status outcome(const running *r, sr_failure *why) {
     if (WIFEXITED(r->state) && WEXITSTATUS(r->state) == 0) return SR_OK;
     if (WIFEXITED(r->state) && WEXITSTATUS(r->state) == CANNOT_EXEC)
         return sr_fail(why, SR_IO, "cannot find the program %s", name);
+    if (WIFEXITED(r->state) && WEXITSTATUS(r->state) == CANNOT_START)
+        return sr_fail(why, SR_LIBRARY, "cannot start %s", name);
     if (p->call) return sr_fail(why, SR_LIBRARY, "%s failed", name);
     plot_error_line(p->errors, line, sizeof line);
     sr_fail(why, SR_LIBRARY, "%s%s", line[0] ? line : name,
@@ -274,6 +276,8 @@ sr_status plot_process_run_all(const plot_process *p, int count, sr_failure *eac
     list l = {.p = p, .count = count, .failed = count, .each = each};
     const int cores = omp_get_num_procs(), most = nested ? 1 : cores < LANES ? cores : LANES;
     int lanes = 0, pause = 1;
+    signal(SIGCHLD,
+           SIG_DFL); /* ignored by whoever started us: then no process has an exit status */
     while (lanes || list_goes_on(&l)) {
         lanes = list_begin(&l, lane, lanes, most);
         const int before = lanes;

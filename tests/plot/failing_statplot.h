@@ -27,7 +27,8 @@ static void write_scripts(void) {
     char text[8192];
     write_script("bin/gnuplot", "#!/bin/sh\n"
                                 "printf '<svg>GNUPLOT\\n<image x=\"1\"/></svg>\\n' >figure.svg\n"
-                                "printf '%%PDF-1 /CreationDate (D:2)\\n' >figure.pdf\n");
+                                "printf '%%PDF-1 /CreationDate (D:2)\\n' >figure.pdf\n"
+                                "echo shown >figure.txt\n");
     program_result r = program_run("statrec diagnose --format=tsv a.h5 >diagnosis.tsv");
     assert_in_range(r.status, 0, 1);
     program_free(&r);

@@ -2,6 +2,8 @@
  * failure in the order of the list, failures that are kept apart, no more than there are
  * processors, and none after a signal. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS beside POSIX */
+#include <dlfcn.h>
+#include <errno.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -140,6 +142,76 @@ static void a_linked_program_is_not_looked_for(void **state) {
     signal(SIGTERM, SIG_DFL);
 }
 
+/* Whoever starts statplot may ignore the ends of processes, and programs inherit that. */
+static void ends_are_waited_for(void **state) {
+    (void)state;
+    plot_process p[JOBS];
+    sr_failure each[JOBS] = {{0}}, why = {0};
+    make_jobs(p);
+    signal(SIGCHLD, SIG_IGN);
+    check_ok(plot_process_run_all(p, JOBS, each, &why), &why);
+    for (int i = 0; i < JOBS; i++)
+        assert_int_equal(each[i].status, i == 3 || i == 5 ? SR_LIBRARY : SR_OK);
+}
+
+static void check_cannot(plot_process p, sr_status status, const char *part) {
+    char errors[4096];
+    sr_failure why = {0};
+    snprintf(errors, sizeof errors, "%s/cannot.stderr", check_temporary());
+    if (!p.errors) p.errors = errors;
+    assert_int_equal(plot_process_run(&p, &why), status);
+    check_failure(&why, status, part);
+}
+
+/* In the process, before its program. */
+static void what_cannot_be_begun(void **state) {
+    (void)state;
+    static char program[] = "true", folder[] = "/", named[] = "/no/such/program", c[] = "-c";
+    static char sh[] = "sh",
+                odd[] = "echo '\"f\" line' >&2; echo '\"f\" line x' >&2; "
+                        "printf 'a\\001b\\n\"f\" line 3: the reason\\nlater\\n' >&2; exit 1";
+    static char killed[] = "kill -9 $$", slow[] = "sleep 9";
+    char *const known[] = {program, NULL}, *const no_file[] = {folder, NULL},
+                *const missing[] = {named, NULL}, *const script[] = {sh, c, odd, NULL},
+                *const kills[] = {sh, c, killed, NULL}, *const sleeps[] = {sh, c, slow, NULL};
+    check_cannot((plot_process){.argv = known, .output = "/no/such/folder/out"}, SR_LIBRARY,
+                 "cannot start true");
+    check_cannot((plot_process){.argv = known, .errors = "/no/such/folder/errors"}, SR_LIBRARY,
+                 "cannot start true");
+    check_cannot((plot_process){.argv = known, .directory = "/no/such/folder"}, SR_LIBRARY,
+                 "cannot start true");
+    check_cannot((plot_process){.argv = no_file}, SR_LIBRARY, "cannot start /");
+    check_cannot((plot_process){.argv = missing}, SR_IO,
+                 "cannot find the program /no/such/program");
+    check_cannot((plot_process){.argv = script}, SR_LIBRARY, "\"f\" line 3: the reason");
+    check_cannot((plot_process){.argv = kills}, SR_LIBRARY, "sh was killed by signal 9");
+    check_cannot((plot_process){.argv = sleeps, .seconds = 0.05}, SR_LIBRARY,
+                 "sh was not done after 0.05 seconds");
+}
+
+static bool no_processes;
+
+pid_t fork(void) {
+    static pid_t (*original)(void);
+    if (!original) *(void **)&original = dlsym(RTLD_NEXT, "fork");
+    return no_processes ? (errno = EAGAIN, -1) : original();
+}
+
+static void a_full_system(void **state) {
+    (void)state;
+    static char program[] = "true";
+    char *const argv[] = {program, NULL};
+    sr_failure why = {0};
+    const plot_process p = {.argv = argv}, call = {.call = job, .context = shared};
+    no_processes = true;
+    assert_int_equal(plot_process_run(&p, &why), SR_IO);
+    check_failure(&why, SR_IO, "cannot start true: Resource temporarily unavailable");
+    why = (sr_failure){0};
+    assert_int_equal(plot_process_run(&call, &why), SR_IO);
+    check_failure(&why, SR_IO, "cannot start a process: Resource temporarily unavailable");
+    no_processes = false;
+}
+
 /* What begins after a signal could not put its things away: it has the handlers that are left. The
  * last test: a signal is noted for good. */
 static void nothing_begins_after_a_signal(void **state) {
@@ -163,6 +235,9 @@ int main(void) {
         cmocka_unit_test(a_failure_ends_the_list),
         cmocka_unit_test(lists_in_a_list_have_one_lane),
         cmocka_unit_test(a_linked_program_is_not_looked_for),
+        cmocka_unit_test(ends_are_waited_for),
+        cmocka_unit_test(what_cannot_be_begun),
+        cmocka_unit_test(a_full_system),
         cmocka_unit_test(nothing_begins_after_a_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
