@@ -103,6 +103,35 @@ static void test_program(void **state) {
     each_kind(&d);
 }
 
+/* -- what diagnose does not say -------------------------------------------------------------- */
+
+static void answer_with(const char *script, const char *part, bool on_page) {
+    sr_failure why = {0};
+    write_script("bin/statrec", script);
+    empty_folder("drawn");
+    program_called = statplot_main, program_known = false;
+    program_line = "statplot report a.h5 b.h5 -o drawn/report --force";
+    const sr_status status = program_deed(&why);
+    read_file("drawn/report/index.html", page_found, sizeof page_found);
+    assert_int_equal(status, on_page ? SR_OK : SR_IO);
+    const char *in = on_page ? page_found : why.text;
+    if (!strstr(in, part)) fail_msg("no '%s' in %.300s", part, in);
+    assert_int_equal(count_entries("drawn"), on_page);
+}
+
+/* A run that is not diagnosed has its figures; a table that is none of diagnose's ends the report. */
+static void test_no_verdict(void **state) {
+    (void)state;
+    answer_with("#!/bin/sh\ncase $3 in b.h5) echo 'statrec: b.h5: too short' >&2; exit 1;; esac\n"
+                "exec cat diagnosis.tsv\n",
+                "<p class=\"missing\">No verdict: statrec: b.h5: too short</p>", true);
+    answer_with("#!/bin/sh\nsed s/severity/gravity/ diagnosis.tsv\n",
+                "the table of statrec diagnose has no column severity", false);
+    answer_with("#!/bin/sh\necho '# none'\n", "diagnosis.1.tsv", false);
+    answer_with("#!/bin/sh\nsed '$s/\t.*//' diagnosis.tsv\n", "diagnosis.1.tsv", false);
+    assert_int_equal(remove(program_file("bin/statrec")), 0);
+}
+
 /* -- the parts of its page ------------------------------------------------------------------- */
 
 static plot_runs runs;
@@ -199,6 +228,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program),
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_no_verdict),
     };
     return cmocka_run_group_tests(tests, prepare_reports, NULL);
 }
