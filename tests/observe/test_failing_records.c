@@ -179,11 +179,65 @@ static void test_hdf5(void **state) {
     fail_records("pn", false, FAILING_HDF5);
 }
 
+/* A run without a file, and a process that only sends: every function does nothing. */
+static void do_nothing(run_record *r) {
+    sr_failure why = {0};
+    const char *what = NULL;
+    final_pairs *pairs;
+    run_record_begin_step(r, 1, true);
+    run_record_want_activations(r, true);
+    run_record_want_theorems(r, true);
+    run_record_before_update(r, 1, 1, 1);
+    run_record_after_update(r, 1);
+    run_record_look_at_rows(r, true);
+    run_record_enter(r, 0);
+    pairs_end_step(r, 1);
+    run_record_eval(r, 1, 0.5, (const char *const[]){"valid_a"}, (double[]){1}, 1);
+    run_record_flush_rows(r);
+    check_ok(run_record_embedding(r, 1, &why), &why);
+    check_ok(run_record_exchange(r, &alone, &why), &why);
+    check_ok(run_record_flush(r, &why), &why);
+    check_ok(run_record_copy(r, "none.h5", 1, 1, &why), &why);
+    check_ok(final_pairs_begin(r, PAIRS, 1, &pairs, &why), &why);
+    check_ok(run_record_final(r, NULL, NULL, 1, &why), &why);
+    check_ok(run_record_state_each(r, NULL, NULL, &why), &why);
+    assert_null(pairs);
+    assert_false(final_pairs_wanted(NULL));
+    assert_null(run_record_nonfinite(r, &what));
+    assert_null(run_record_lock_refused(r));
+    assert_null(run_record_failed(r));
+    assert_null(run_record_hook_failed(r));
+    assert_int_equal(run_record_projected_bytes(r), 0);
+    assert_int_equal(run_record_vectors_every(r), 0);
+    assert_true(run_record_seconds(r) >= 0);
+    check_ok(run_record_close(r, "complete", NULL, NULL, &why), &why);
+}
+
+static void test_without_a_file(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    pairs_model x = pairs_make("ln");
+    run_record_options o = everything();
+    o.scalars = false;
+    do_nothing(NULL);
+    run_record_abandon(NULL);
+    run_record *r = run_record_follow(x.m, &o, &why);
+    assert_non_null(r);
+    do_nothing(r);
+    assert_false(has_hooks(x.m));
+    o.scalars = true, o.sites = "nowhere";
+    assert_null(run_record_follow(x.m, &o, &why));
+    check_failure(&why, SR_USAGE, "--record-sites 'nowhere' matches no site");
+    assert_false(has_hooks(x.m));
+    pairs_free(&x);
+}
+
 int main(void) {
     omp_set_num_threads(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_hdf5),
+        cmocka_unit_test(test_without_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
