@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/program/install_files.h"
 #include "base/program/tool.h"
 #include "capture.h"
 
@@ -346,7 +348,89 @@ static void handlers_have_their_own_stack(void **state) {
     assert_int_equal(capture(look_at_signal_stack, NULL, NULL).status, 0);
 }
 
-int main(void) {
+/* -- threads ----------------------------------------------------------------------------------- */
+
+enum { BEGUN_AGAIN = 7, RETURNED = 8 };
+
+/* In a child: how it ends with these settings; NULL: none. */
+static int wait_with(const char *policy, const char *spins, const char *preload, const char *word) {
+    int status;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        policy ? setenv("OMP_WAIT_POLICY", policy, 1) : unsetenv("OMP_WAIT_POLICY");
+        spins ? setenv("GOMP_SPINCOUNT", spins, 1) : unsetenv("GOMP_SPINCOUNT");
+        if (preload) setenv("LD_PRELOAD", preload, 1);
+        tool_wait_briefly(WITH("test_tool", word));
+        _exit(RETURNED);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* The program begins again, once, with the setting that the OpenMP library reads at its begin. */
+static void waits_are_set_before_the_threads(void **state) {
+    (void)state;
+    static char longest[1 << 18];
+    memset(longest, 'a', sizeof longest - 1);
+    assert_int_equal(wait_with(NULL, NULL, NULL, "again"), BEGUN_AGAIN);
+    assert_int_equal(wait_with("active", NULL, NULL, "again"), RETURNED);
+    assert_int_equal(wait_with(NULL, "5", NULL, "again"), RETURNED);
+    assert_int_equal(wait_with(NULL, NULL, "/usr/libexec/vgpreload_core.so", "again"), RETURNED);
+    /* where it cannot begin again it goes on */
+    assert_int_equal(wait_with(NULL, NULL, NULL, longest), RETURNED);
+    assert_int_equal(wait_with(NULL, NULL, "other.so", longest), RETURNED);
+}
+
+/* -- installed files --------------------------------------------------------------------------- */
+
+static void files_of_another_kind(void **state) {
+    (void)state;
+    char path[4096];
+    sr_failure why = {0};
+    snprintf(path, sizeof path, "%s/large", check_temporary());
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    assert_int_equal(ftruncate(fileno(out), (16 << 20) + 1), 0);
+    fclose(out);
+    assert_int_equal(install_files_check_file(path, &why), SR_FORMAT);
+    check_failure(&why, SR_FORMAT, "16777217 bytes, of which 16777216 at most are read");
+    assert_int_equal(truncate(path, 16 << 20), 0);
+    why = (sr_failure){0};
+    check_ok(install_files_check_file(path, &why), &why);
+    assert_int_equal(install_files_check_file("/dev/null", &why), SR_IO);
+    check_failure(&why, SR_IO, "/dev/null: not a regular file");
+    why = (sr_failure){0};
+    assert_int_equal(install_files_check_file(check_temporary(), &why), SR_IO);
+    check_failure(&why, SR_IO, "Is a directory");
+    why = (sr_failure){0};
+    assert_int_equal(install_files_check_file("/no/such/file", &why), SR_IO);
+    check_failure(&why, SR_IO, "/no/such/file: No such file");
+}
+
+static void folders_in_their_order(void **state) {
+    (void)state;
+    char path[INSTALL_FILES_PATH], file[2 * INSTALL_FILES_PATH];
+    sr_failure why = {0};
+    setenv("TEST_FOLDER", "/mine", 1);
+    assert_string_equal(install_files_directory("TEST_FOLDER", "plots", 0, path), "/mine");
+    const char *first = install_files_directory("TEST_FOLDER", "plots", 1, path);
+    assert_non_null(strstr(first, "/../plots"));
+    setenv("TEST_FOLDER", "", 1); /* as if it were not set */
+    first = install_files_directory("TEST_FOLDER", "plots", 0, path);
+    assert_non_null(strstr(first, "/../plots"));
+    unsetenv("TEST_FOLDER");
+    int count = 0;
+    while (install_files_directory("TEST_FOLDER", "plots", count, path)) count++;
+    assert_int_equal(count, 6);
+    assert_int_equal(install_files_find("TEST_FOLDER", "plots", "no.such", file, &why), SR_IO);
+    check_failure(&why, SR_IO, "cannot find plots/no.such");
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "again") == 0)
+        return strcmp(getenv("GOMP_SPINCOUNT"), "100000") == 0 ? BEGUN_AGAIN : 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(report_prints_text_and_hint),
         cmocka_unit_test(report_gives_the_exit_status),
@@ -366,6 +450,9 @@ int main(void) {
         cmocka_unit_test(signals_set_a_flag_then_kill),
         cmocka_unit_test(write_errors_do_not_kill),
         cmocka_unit_test(handlers_have_their_own_stack),
+        cmocka_unit_test(waits_are_set_before_the_threads),
+        cmocka_unit_test(files_of_another_kind),
+        cmocka_unit_test(folders_in_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ void openblas_set_num_threads(int count) __attribute__((weak));
 
 CPU_CHECK_BASE static size_t length_of(const char *text) {
     size_t length = 0;
-    while (text[length]) length++;
+    while (text[length]) length++; /* unreached: on another processor, tests/cli/other_processor */
     return length;
 }
 
@@ -33,8 +33,8 @@ CPU_CHECK_BASE static void say(const char *text) {
 
 CPU_CHECK_BASE static const char *name_of(const char *path) {
     const char *name = path;
-    for (; *path; path++)
-        if (*path == '/') name = path + 1;
+    for (; *path; path++)                  /* unreached: on another processor */
+        if (*path == '/') name = path + 1; /* unreached: on another processor */
     return name;
 }
 
@@ -70,8 +70,8 @@ CPU_CHECK_BASE static void start_with_one_thread(char **argv, char **envp) {
 
 CPU_CHECK_BASE static void before_libraries(int argc, char **argv, char **envp) {
     const char *missing = cpu_check_program();
-    if (missing) {
-        say(argc > 0 ? name_of(argv[0]) : "statrec");
+    if (missing) {                                    /* unreached: on another processor */
+        say(argc > 0 ? name_of(argv[0]) : "statrec"); /* unreached: on another processor */
         say(": built for a processor with ");
         say(missing);
         say(", which this one has not: build with `make ARCH=native` here, or ARCH=x86-64-v2\n");
