@@ -153,15 +153,17 @@ static sr_status list_run(job_list *l, const plot_sources *from, bool waiting, s
 }
 
 /* Whether a table that is drawn over epochs has a row without one. */
-static bool lacks_epochs(const plot_sources *from) {
+static sr_status lacks_epochs(const plot_sources *from, bool *lacks, sr_failure *why) {
     const plot_template *t = from->template;
-    for (int i = 0; i < t->tables; i++) {
+    sr_status status = SR_OK;
+    *lacks = false;
+    for (int i = 0; i < t->tables && status == SR_OK && !*lacks; i++) {
         const plot_table *table = &t->table[i];
         const int each = plot_table_of_each(table) ? 1 : 0;
-        if (plot_data_lacks_epochs(table, from->directory, each, each + jobs_of(from, table) - 1))
-            return true;
+        status = plot_data_lacks_epochs(table, from->directory, each,
+                                        each + jobs_of(from, table) - 1, lacks, why);
     }
-    return false;
+    return status;
 }
 
 /* The first failure in the order of the tables; the others are judged nevertheless, for the runs
@@ -171,7 +173,8 @@ sr_status plot_tables_make(const plot_sources *from, plot_data *data, sr_failure
     job_list l[2] = {{0}, {0}};
     sr_failure first = {0};
     sr_status status = list_run(&l[0], from, false, why);
-    const bool over_steps = status == SR_OK && lacks_epochs(from);
+    bool over_steps = false;
+    if (status == SR_OK) status = lacks_epochs(from, &over_steps, why);
     for (int i = 0; i < t->tables && status == SR_OK; i++) {
         const plot_table *table = &t->table[i];
         const bool waits = table_waits(from, table);

@@ -307,28 +307,44 @@ static sr_status check_values(const plot_data *d, sr_failure *why) {
 
 static const char epoch_name[] = "epoch";
 
-/* A table that cannot be read lacks none: the failure is told when it is drawn. */
-static bool run_lacks_epochs(const plot_table *t, const char *directory, int run) {
+static sr_status run_lacks_epochs(const plot_table *t, const char *directory, int run, bool *lacks,
+                                  sr_failure *why) {
     reader r;
-    sr_failure unread = {0};
-    bool more = true, lacks = false;
+    bool more = true;
     double x = 0;
-    if (reader_open(&r, t, t->x, directory, run, &unread) != SR_OK) return false;
-    while (!lacks && plot_tsv_next(&r.tsv, &more, &unread) == SR_OK && more)
-        lacks = plot_tsv_real(&r.tsv, r.x, &x, &unread) == SR_OK && isnan(x);
+    sr_status status = reader_open(&r, t, t->x, directory, run, why);
+    if (status != SR_OK) return status;
+    while (!*lacks && (status = plot_tsv_next(&r.tsv, &more, why)) == SR_OK && more &&
+           (status = plot_tsv_real(&r.tsv, r.x, &x, why)) == SR_OK)
+        *lacks = isnan(x);
     plot_tsv_close(&r.tsv);
-    return lacks;
+    return status;
 }
 
-bool plot_data_lacks_epochs(const plot_table *table, const char *directory, int first_run,
-                            int last_run) {
+/* The table of a run whose analysis failed is not there. */
+static sr_status find_table(const plot_table *t, const char *directory, int run, bool *there,
+                            sr_failure *why) {
     char path[2 * PLOT_PATH];
-    if (!table->curves || strcmp(table->x, epoch_name) != 0) return false;
-    for (int run = first_run; run <= last_run; run++) {
-        table_path(path, table, directory, run);
-        if (access(path, F_OK) == 0 && run_lacks_epochs(table, directory, run)) return true;
+    table_path(path, t, directory, run);
+    *there = access(path, F_OK) == 0;
+    return *there || errno == ENOENT ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+}
+
+sr_status plot_data_lacks_epochs(const plot_table *table, const char *directory, int first_run,
+                                 int last_run, bool *lacks, sr_failure *why) {
+    sr_status status = SR_OK;
+    *lacks = false;
+    if (!table->curves || strcmp(table->x, epoch_name) != 0) return SR_OK;
+    for (int run = first_run; run <= last_run && status == SR_OK && !*lacks; run++) {
+        bool there;
+        status = find_table(table, directory, run, &there, why);
+        sr_failure unread = {0};
+        const sr_status one =
+            there ? run_lacks_epochs(table, directory, run, lacks, &unread) : SR_OK;
+        /* what is wrong in a table is told when it is drawn */
+        if (one == SR_IO || one == SR_MEMORY) *why = unread, status = one;
     }
-    return false;
+    return status;
 }
 
 sr_status plot_data_make(plot_data *d, const plot_table *table, const char *directory,
@@ -342,8 +358,9 @@ sr_status plot_data_make(plot_data *d, const plot_table *table, const char *dire
     if (!out) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     sr_status status = SR_OK;
     for (int run = first_run; run <= last_run && status == SR_OK; run++) {
-        table_path(path, table, directory, run);
-        if (access(path, F_OK) == 0) status = convert_run(d, directory, run, out, why);
+        bool there;
+        status = find_table(table, directory, run, &there, why);
+        if (there) status = convert_run(d, directory, run, out, why);
     }
     const bool bad = ferror(out) != 0;
     if ((fclose(out) != 0 || bad) && status == SR_OK)

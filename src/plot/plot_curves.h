@@ -25,9 +25,9 @@ typedef struct plot_data {
     int columns;
 } plot_data;
 
-/* Whether a row of the table has no epoch, which its x is. The figure is then over steps. */
-bool plot_data_lacks_epochs(const plot_table *table, const char *directory, int first_run,
-                            int last_run);
+/* *lacks: a row of the table has no epoch, which its x is. The figure is then over steps. */
+sr_status plot_data_lacks_epochs(const plot_table *table, const char *directory, int first_run,
+                                 int last_run, bool *lacks, sr_failure *why);
 /* Reads DIRECTORY/NAME.RUN.tsv of runs first_run .. last_run (those that exist) and writes
  * DIRECTORY/NAME.dat: one block per curve, x and (low, median, high) of every value per bucket. */
 sr_status plot_data_make(plot_data *d, const plot_table *table, const char *directory,

@@ -1,6 +1,6 @@
 /* failing_statplot.h -- statplot's main() as a deed (failing_programs.h) on two small runs. gnuplot and
- * statrec are scripts: what they do has tests of its own. The processes that statplot begins do not
- * fail. Include it once, with _GNU_SOURCE. */
+ * statrec are scripts: what they do has tests of its own. A drawing has the checksum of its input.
+ * The processes that statplot begins do not fail. Include it once, with _GNU_SOURCE. */
 #ifndef TESTS_PLOT_FAILING_STATPLOT_H
 #define TESTS_PLOT_FAILING_STATPLOT_H
 
@@ -25,10 +25,10 @@ static void write_script(const char *name, const char *text) {
 
 static void write_scripts(void) {
     char text[8192];
-    write_script("bin/gnuplot", "#!/bin/sh\n"
-                                "printf '<svg>GNUPLOT\\n<image x=\"1\"/></svg>\\n' >figure.svg\n"
-                                "printf '%%PDF-1 /CreationDate (D:2)\\n' >figure.pdf\n"
-                                "echo shown >figure.txt\n");
+    write_script("bin/gnuplot", "#!/bin/sh\nsum=$(cat figure.gp *.dat | cksum)\n"
+                                "echo \"<svg>GNUPLOT $sum\n<image x=\"1\"/></svg>\" >figure.svg\n"
+                                "echo \"%PDF-1 $sum /CreationDate (D:2)\" >figure.pdf\n"
+                                "echo $sum >figure.txt\n");
     program_result r = program_run("statrec diagnose --format=tsv a.h5 >diagnosis.tsv");
     assert_in_range(r.status, 0, 1);
     program_free(&r);

@@ -12,11 +12,15 @@ static void copy(char *to, size_t size, const char *from) {
     snprintf(to, size, "%s", from ? from : "");
 }
 
-static double startup_percent(const sr_runfile *f) {
+/* Analyses say which values of a file are damaged. */
+static sr_status find_startup(plot_run *r, sr_failure *why) {
     int64_t last = 0;
-    run_last_step(f, &last, NULL);
-    const double percent = last ? 100 * (double)sr_run_startup(f) / (double)last : 0;
-    return percent < 100 ? percent : 100;
+    sr_failure unread = {0};
+    const sr_status status = run_last_step(r->file, &last, &unread);
+    if (status == SR_MEMORY || status == SR_IO) return *why = unread, status;
+    const double percent = last ? 100 * (double)sr_run_startup(r->file) / (double)last : 0;
+    r->startup = percent < 100 ? percent : 100;
+    return SR_OK;
 }
 
 static bool has_word(const char *words, const char *word) {
@@ -37,7 +41,6 @@ static void describe(plot_run *r) {
     snprintf(r->task, sizeof r->task, "%s%s%s", r->text[RUN_MODEL],
              r->text[RUN_DATA][0] ? ", " : "", r->text[RUN_DATA]);
     r->config = info->config ? info->config : "";
-    r->startup = startup_percent(r->file);
     const sr_run_site *site = sr_run_main_site(r->file);
     if (site && sr_run_over_batch(site)) snprintf(r->uses, sizeof r->uses, "%s", site->uses);
     for (int64_t i = 0; (site = sr_run_get_site(r->file, i)); i++) {
@@ -73,9 +76,9 @@ sr_status plot_runs_open(plot_runs *r, char **paths, int count, sr_failure *why)
     if (!complete) return sr_fail(why, SR_MEMORY, "out of memory for %d runs", count);
     if (count == 0) return SR_OK;
     sr_status status = run_set_open_each(&r->set, count, r->path, take_run, r, why);
-    if (status != SR_OK) return status;
-    run_cache_offer(r->set.run, count);
-    return SR_OK;
+    for (int i = 0; i < count && status == SR_OK; i++) status = find_startup(&r->run[i], why);
+    if (status == SR_OK) run_cache_offer(r->set.run, count);
+    return status;
 }
 
 void plot_runs_close(plot_runs *r) {
