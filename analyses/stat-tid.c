@@ -8,9 +8,9 @@
  *     tid_total = tid_mean + tid_var
  *
  * Mean, Var and Total TID of the paper are expectations over training batches. The column `mean` of
- * the summary has them (times 100: percent). Its tables use the last BN layer (--site last-bn). Here
- * running values move during the run; the paper treats them as population values. --final prints
- * the average over the batches of a pass after training with frozen values.
+ * the summary has them (times 100: percent). Its tables use the last BN layer (--site last-bn).
+ * Here running values move during the run; the paper treats them as population values. --final
+ * prints the average over the batches of a pass after training with frozen values.
  *
  * --definition released follows the code of the paper, which logs in each training pass the
  * following per feature. It uses running values AFTER the update (alpha old + (1 - alpha) batch, of

@@ -2,9 +2,9 @@
  *
  * Outliers: batch statistics of text have large outliers in time (Shen et al., ICML 2020, section
  * 3). The measure is the deviation (v - median)/mad of dist_mu, dist_sigma2 and dist_psi2. Medians
- * are over parts of PART to 2 PART - 1 steps, since the usual value changes during training. The estimate is the
- * 99 % quantile of the deviations with its bootstrap interval. Steps beyond DEVIATIONS are named,
- * by the one-sided rule of stat-outlier.
+ * are over parts of PART to 2 PART - 1 steps, since the usual value changes during training. The
+ * estimate is the 99 % quantile of the deviations with its bootstrap interval. Steps beyond
+ * DEVIATIONS are named, by the one-sided rule of stat-outlier.
  *
  * Rows: with n independent rows mu_B - mu has the norm sqrt(2/((1 + alpha) n)) ||sigma||
  * (docs/definitions.md, excess). A batch of n rows has no smaller TID unless rows repel each other.

@@ -311,7 +311,8 @@ bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const 
 measure_fn measure_outliers, measure_dead, measure_growth, measure_alike, measure_slow,
     measure_padding, measure_embedding, measure_psi, measure_expected;
 
-/* Opens runs that ranges are taken from: a damaged one is refused. Close them after a failure, too. */
+/* Opens runs that ranges are taken from: a damaged one is refused. Close them after a failure,
+ * too. */
 sr_status diagnose_open_whole(run_set *set, int count, char **paths, sr_failure *why);
 
 #endif

@@ -11,8 +11,8 @@ typedef struct plot_layout {
     char name[96], title[256], samples[256];
 } plot_layout;
 
-/* False when no layout of plots/layouts.tsv has this name. unread: why the file could not be read to
- * its end; may be NULL. */
+/* False when no layout of plots/layouts.tsv has this name. unread: why the file could not be read
+ * to its end; may be NULL. */
 bool plot_layout_find(const char *name, plot_layout *l, sr_failure *unread);
 /* Writes "name <tab> runs <tab> title" of every layout. */
 sr_status plot_layout_list(FILE *out, sr_failure *why);

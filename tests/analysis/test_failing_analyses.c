@@ -8,8 +8,10 @@
     X(alpha)                                                                                       \
     X(amgm)                                                                                        \
     X(batch)                                                                                       \
-    X(batchmix) X(compare) X(condition) X(curve) X(depth) X(distance) X(features) X(gamma) X(gap)  \
-        X(gradnorm) X(lngrad) X(outlier) X(pairs) X(scalar) X(svd) X(table) X(tid)
+    X(batchmix)                                                                                    \
+    X(compare)                                                                                     \
+    X(condition) X(curve) X(depth) X(distance) X(features) X(gamma) X(gap) X(gradnorm) X(lngrad)   \
+        X(outlier) X(pairs) X(scalar) X(svd) X(table) X(tid)
 #define DECLARE(name) int stat_##name##_main(int argc, char **argv);
 PROGRAMS(DECLARE)
 

@@ -29,8 +29,8 @@ static const run_column *column_at(int i) {
     return i == SR_SPECTRUM_COUNT ? &run_spectra_rows : &run_spectra_step;
 }
 
-/* Lowers *least to the readable rows of one column. No rows are left when the index of chunks is cut
- * off. */
+/* Lowers *least to the readable rows of one column. No rows are left when the index of chunks is
+ * cut off. */
 static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t *least,
                               sr_failure *why) {
     h5_id set;

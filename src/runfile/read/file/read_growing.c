@@ -81,8 +81,8 @@ bool reader_retries(const char *path, bool live, const sr_failure *why, int atte
     return true;
 }
 
-/* A writer may declare space in the superblock before it extends the file. One that is stopped there
- * is not waited for. */
+/* A writer may declare space in the superblock before it extends the file. One that is stopped
+ * there is not waited for. */
 sr_status reader_check_live_bytes(const char *path, const trailer *e, bool *unfinished,
                                   int64_t *cut_at, sr_failure *why) {
     for (int attempts = 0;; attempts++) {
