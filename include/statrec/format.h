@@ -103,7 +103,7 @@
     X(g_sigma2,                                                                                    \
       "sqrt(sum c_sig^2 Q) / d, c_sig = gamma/s * sum_gx/n, Q = sigma2_B/(sigma2_B+eps)")          \
     X(g_psi2, "sqrt(sum c_psi^2 Q) / d, c_psi = gamma/s * sum_gx/n, Q = psi2_B/(psi2_B+eps); PN: " \
-              "||nu/psi sqrt(Gamma)||_2 / d")                                                      \
+              "|nu|/psi*sqrt(Gamma)")                                                              \
     X(g_sigma2_rowmean, "mean over rows of ||c_sig * xhat_i||_2, divided by d")                    \
     X(g_psi2_rowmean, "mean over rows of ||c_psi * xhat_i||_2, divided by d")                      \
     X(Gamma_max, "PN: largest Gamma_t")                                                            \
