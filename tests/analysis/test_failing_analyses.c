@@ -10,8 +10,9 @@
     X(batch)                                                                                       \
     X(batchmix)                                                                                    \
     X(compare)                                                                                     \
-    X(condition) X(curve) X(depth) X(distance) X(features) X(gamma) X(gap) X(gradnorm) X(lngrad)   \
-        X(outlier) X(pairs) X(scalar) X(svd) X(table) X(tid)
+    X(condition)                                                                                   \
+    X(curve) X(depth) X(distance) X(features) X(gamma) X(gap) X(gradnorm) X(lngrad) X(outlier)     \
+        X(pairs) X(scalar) X(svd) X(table) X(tid)
 #define DECLARE(name) int stat_##name##_main(int argc, char **argv);
 PROGRAMS(DECLARE)
 
