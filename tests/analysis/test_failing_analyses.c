@@ -4,15 +4,12 @@
 #include "testing/failing_programs.h"
 #include "testing/full_run.h"
 
-#define PROGRAMS(X)                                                                                \
-    X(alpha)                                                                                       \
-    X(amgm)                                                                                        \
-    X(batch)                                                                                       \
-    X(batchmix)                                                                                    \
-    X(compare)                                                                                     \
-    X(condition)                                                                                   \
-    X(curve) X(depth) X(distance) X(features) X(gamma) X(gap) X(gradnorm) X(lngrad) X(outlier)     \
-        X(pairs) X(scalar) X(svd) X(table) X(tid)
+/* clang-format off */
+#define PROGRAMS(X) \
+    X(alpha) X(amgm) X(batch) X(batchmix) X(compare) X(condition) X(curve) \
+    X(depth) X(distance) X(features) X(gamma) X(gap) X(gradnorm) X(lngrad) \
+    X(outlier) X(pairs) X(scalar) X(svd) X(table) X(tid)
+/* clang-format on */
 #define DECLARE(name) int stat_##name##_main(int argc, char **argv);
 PROGRAMS(DECLARE)
 
