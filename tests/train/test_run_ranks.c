@@ -256,6 +256,61 @@ static void a_failed_exchange_ends_all(void **state) {
     steps = STEPS;
 }
 
+/* -- a rank without memory --------------------------------------------------------------------- */
+
+enum { SIZES = 64 };
+
+/* Of calloc for numbers of 8 bytes: how many there were of each size, in the last rank. */
+static struct {
+    int count;
+    size_t size[SIZES];
+    char text[PIPED_MOST][SR_FAILURE_TEXT];
+} * seen;
+static bool notes;
+static size_t refused; /* calloc of so many numbers fails */
+
+void *__libc_calloc(size_t count, size_t size);
+void *calloc(size_t count, size_t size) {
+    if (refused && size == sizeof(int64_t) && count == refused) return NULL;
+    bool known = !notes || size != sizeof(int64_t) || seen->count == SIZES;
+    for (int i = 0; !known && i < seen->count; i++) known = seen->size[i] == count;
+    if (!known) seen->size[seen->count++] = count;
+    return __libc_calloc(count, size);
+}
+
+static int lack_memory(ranks *k) {
+    static train_config c;
+    train_result result;
+    sr_failure why = {0};
+    const train_events events = {.ranks = k};
+    const bool last = ranks_rank(k) == 1;
+    parse(&c, options, "failed.h5");
+    notes = last && !refused;
+    refused = last ? refused : 0;
+    train_run(&c, "test", NULL, &events, &result, &why);
+    notes = false;
+    snprintf(seen->text[ranks_rank(k)], SR_FAILURE_TEXT, "%s", why.text);
+    return 0;
+}
+
+static void a_rank_without_memory_ends_all(void **state) {
+    (void)state;
+    seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(seen != MAP_FAILED);
+    steps = 1;
+    options = "--norm bn --shards 4 --record-shards --checkpoint-every 1 --final-tid";
+    for (int i = -1, failed = 0; i < seen->count; i++) {
+        refused = i < 0 ? 0 : seen->size[i];
+        remove("failed.h5");
+        assert_int_equal(piped_run(2, NULL, lack_memory), 0);
+        if (!seen->text[0][0] != !seen->text[1][0]) /* the other one is told, or that it is gone */
+            fail_msg("%zu numbers: '%s' and '%s'", refused, seen->text[0], seen->text[1]);
+        failed += seen->text[1][0] != 0;
+        if (i + 1 == seen->count) assert_true(failed > 1);
+    }
+    steps = STEPS;
+}
+
 static int begin(void **state) {
     (void)state;
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
@@ -273,6 +328,7 @@ int main(void) {
         cmocka_unit_test(one_rank_stops_all),
         cmocka_unit_test(a_run_goes_on),
         cmocka_unit_test(a_failed_exchange_ends_all),
+        cmocka_unit_test(a_rank_without_memory_ends_all),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }
