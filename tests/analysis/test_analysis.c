@@ -111,6 +111,18 @@ static void test_from_vectors_agrees(void **state) {
     }
 }
 
+/* No scalar of its list follows from vectors, so it does not offer to compute them. */
+static void test_from_vectors_where_something_can_be_computed(void **state) {
+    (void)state;
+    program_result r = program_run("stat-scalar --from vectors small.h5");
+    assert_int_equal(r.status, 2);
+    assert_non_null(strstr(r.err, "unknown option '--from'"));
+    program_free(&r);
+    r = program_run("stat-scalar --help; stat-tid --help");
+    assert_null(strstr(strstr(r.out, "--from") + 1, "--from"));
+    program_free(&r);
+}
+
 static void test_per_step(void **state) {
     (void)state;
     program_result r =
@@ -276,6 +288,7 @@ int main(void) {
         cmocka_unit_test(test_all_statistics),
         cmocka_unit_test(test_gradnorm),
         cmocka_unit_test(test_from_vectors_agrees),
+        cmocka_unit_test(test_from_vectors_where_something_can_be_computed),
         cmocka_unit_test(test_per_step),
         cmocka_unit_test(test_sites),
         cmocka_unit_test(test_no_batch_statistics),

@@ -17,7 +17,14 @@ typedef struct settings {
     int64_t buckets, parts, bins;
 } settings;
 
-enum { COMMON = 9, OWN = 3, FEATURES = 6, OPTIONS = COMMON + OWN + FEATURES, WORDS_SIZE = 128 };
+enum {
+    CHOICE = 2,
+    COMMON = 8,
+    OWN = 4,
+    FEATURES = 6,
+    OPTIONS = COMMON + OWN + FEATURES,
+    WORDS_SIZE = 128
+};
 
 #define AT(field) offsetof(settings, field)
 
@@ -44,6 +51,12 @@ static int make_feature_options(option *row) {
     return FEATURES;
 }
 
+static bool computes_from_vectors(const analysis *a) {
+    for (int i = 0; i < a->statistics; i++)
+        if (a->stat[i].recompute) return true;
+    return false;
+}
+
 /* Fills row [OPTIONS]; returns how many this analysis has. */
 static int make_options(const analysis *a, const char *words, option *row) {
     const option common[COMMON] = {
@@ -53,9 +66,6 @@ static int make_options(const analysis *a, const char *words, option *row) {
                     .value = "SITE,..."),
         TEXT_OPTION("Choice", "stat", AT(stat), a->default_stat, "print these statistics",
                     .value = "STAT,..."),
-        CHOICE_OPTION("Choice", "from", AT(from), a->source == FROM_SCALARS ? "scalars" : "vectors",
-                      "scalars|vectors",
-                      "read /scalars, every step, or compute from recorded /vectors"),
         WINDOW_OPTIONS(AT(startup), AT(phase)),
         FLAG_OPTION("Output", "per-step", AT(per_step), "no",
                     "print a row for each step; keeps the burn-in unless --burn-in gives N"),
@@ -65,8 +75,14 @@ static int make_options(const analysis *a, const char *words, option *row) {
                     "add a 95 % bootstrap confidence interval of every median"),
         PARTS_OPTION(AT(parts), "1"),
     };
-    int count = COMMON;
-    memcpy(row, common, sizeof common);
+    int count = CHOICE;
+    memcpy(row, common, CHOICE * sizeof *common);
+    if (computes_from_vectors(a))
+        row[count++] = (option)CHOICE_OPTION(
+            "Choice", "from", AT(from), a->source == FROM_SCALARS ? "scalars" : "vectors",
+            "scalars|vectors", "read /scalars, every step, or compute from recorded /vectors");
+    memcpy(row + count, common + CHOICE, (COMMON - CHOICE) * sizeof *common);
+    count += COMMON - CHOICE;
     if (a->form_option)
         row[count++] = (option)CHOICE_OPTION("Definition", a->form_option, AT(form),
                                              a->form[0].word, words, a->form_help);
@@ -192,7 +208,7 @@ static sr_status print_ranks(const analysis *a, const settings *s, bool other_fo
                               .phase = s->phase,
                               .per_step = s->per_step,
                               .buckets = s->buckets};
-    if (other_form || strcmp(s->stat, a->default_stat) != 0 || strcmp(s->from, "scalars") != 0)
+    if (other_form || strcmp(s->stat, a->default_stat) != 0 || strcmp(s->from, "vectors") == 0)
         return sr_fail(why, SR_USAGE, "--ranks has no other statistics, form or source");
     return a->print_shards(&q, set, command, why);
 }
@@ -345,19 +361,18 @@ int analysis_main(const analysis *a, int argc, char **argv) {
     for (int i = 0; i < ANALYSIS_FORMS && a->form[i].word; i++)
         text_append(words, sizeof words, "|", a->form[i].word);
     const int options = make_options(a, words, row);
-    const stat_program p = {
-        .name = a->program,
-        .usage = "RUN.h5... [--site GLOB] [--stat LIST] [--per-step] [--from vectors]",
-        .does = a->does,
-        .options = {row, options},
-        .settings = sizeof(settings),
-        .stat = a->stat,
-        .statistics = a->statistics,
-        .more_help = a->features_help,
-        .self = a,
-        .state = sizeof(step_table),
-        .other = print_other,
-        .head = choose,
-        .rows = print_rows};
+    const stat_program p = {.name = a->program,
+                            .usage = "RUN.h5... [--site GLOB] [--stat LIST] [--per-step]",
+                            .does = a->does,
+                            .options = {row, options},
+                            .settings = sizeof(settings),
+                            .stat = a->stat,
+                            .statistics = a->statistics,
+                            .more_help = a->features_help,
+                            .self = a,
+                            .state = sizeof(step_table),
+                            .other = print_other,
+                            .head = choose,
+                            .rows = print_rows};
     return stat_program_main(&p, argc, argv);
 }
