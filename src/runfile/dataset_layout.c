@@ -199,6 +199,7 @@ int64_t run_project(const run_layout *l, int64_t every) {
 
 int64_t run_spacing(const run_layout *l, int64_t limit) {
     int64_t rest = limit - run_project(l, 0), row = run_vector_bytes(l);
+    if (row == 0) return 1; /* unreached: asked where there are vectors */
     int64_t rows = clamp(rest / row, 1, l->planned_steps > 0 ? l->planned_steps : 1);
     return l->planned_steps > 0 ? divide_up(l->planned_steps, rows) : 1;
 }
