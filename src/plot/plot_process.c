@@ -276,8 +276,8 @@ sr_status plot_process_run_all(const plot_process *p, int count, sr_failure *eac
     list l = {.p = p, .count = count, .failed = count, .each = each};
     const int cores = omp_get_num_procs(), most = nested ? 1 : cores < LANES ? cores : LANES;
     int lanes = 0, pause = 1;
-    signal(SIGCHLD,
-           SIG_DFL); /* ignored by whoever started us: then no process has an exit status */
+    /* a program that ignores it may have started us; then no process has an exit status */
+    signal(SIGCHLD, SIG_DFL);
     while (lanes || list_goes_on(&l)) {
         lanes = list_begin(&l, lane, lanes, most);
         const int before = lanes;

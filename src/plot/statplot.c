@@ -41,8 +41,7 @@ static const option rows[] = {
      .default_text = "",
      .unit = "",
      .help = "file to write, .pdf, .svg or .png, of a table .tex, .md or .tsv; - prints on the "
-             "terminal; "
-             "default FIGURE.pdf or TABLE.tex",
+             "terminal; default FIGURE.pdf or TABLE.tex",
      .value = "FILE"},
     TEXT_OPTION(
         "Output", "labels", AT(labels), "",
