@@ -427,36 +427,39 @@ static void ranges(void **state) {
     }
 }
 
-/* So are those of docs/diagnose.md: harm as "least to largest (runs)" and, of runs with and without
- * it, as "up to LARGEST without loss, LARGEST with it"; usual ranges as "| kind | least | largest |
- * runs | sites |"; limits, 1.5 times the largest, as "`statistic` ... | vision (watched) |". */
+/* Each line that the commands print, a pattern, is on docs/diagnose.md; one of them has the word. */
+static void check_page(const char *commands, const char *word) {
+    program_result r =
+        program_run("cd \"$STATREC_SAMPLES/..\" && { %s; } | while read -r text; do "
+                    "grep -e \"$text\" docs/diagnose.md || echo \"lacks $text\"; done",
+                    commands);
+    const char *lack = strstr(r.out, "lacks ");
+    if (lack) fail_msg("docs/diagnose.md %s", lack);
+    assert_non_null(strstr(r.out, word));
+    program_free(&r);
+}
+
+/* Ranges and limits of docs/diagnose.md are those of the program. */
 static void documented(void **state) {
     (void)state;
-    program_result r = program_run(
-        "cd \"$STATREC_SAMPLES/..\" && { sed -n 's/^ *X(\\([a-z0-9_]*\\), \\([^,]*\\), "
-        "\\([^,]*\\), \\([0-9]*\\), .*/\\2 to \\3 (\\4)/p' src/diagnose/harm_ranges.h; "
-        "sed -n '/^ *X(/s/^ *X(\\([a-z0-9_]*\\), \"\\([a-z]*\\)\", \\(.*\\)).*/`\\1`, \\2, \\3/p' "
-        "src/diagnose/healthy_ranges.h | sed 's/, / | /g'; "
-        "sed -n 's/^ *X([a-z0-9_]*, [^,]*, \\([^,]*\\), [0-9]*, [^,]*, \\([^,]*\\), "
-        "[1-9][0-9]*).*/up to "
-        "\\1 without loss, \\2 with it/p' src/diagnose/harm_ranges.h; } | "
-        "while read -r text; do grep -F \"$text\" docs/diagnose.md || echo \"lacks $text\"; done");
-    if (strstr(r.out, "lacks ")) fail_msg("docs/diagnose.md %s", strstr(r.out, "lacks "));
-    assert_non_null(strstr(r.out, "`tid_var`"));
-    assert_non_null(strstr(r.out, "without loss"));
-    program_free(&r);
-    r = program_run("cd \"$STATREC_SAMPLES/..\" && awk -F'[(,]' '/^ *X\\(/ && $5 {limit = "
-                    "sprintf(\"%%.3g\", 1.5 * $5);"
-                    "if ($3 ~ /vision/) vision[$2] = limit; if ($3 ~ /watched/ && $2 in vision && "
-                    "vision[$2] != 0) "
-                    "print \"`\" $2 \"`.*| \" vision[$2] \" (\" (limit > vision[$2] ? limit : "
-                    "vision[$2]) \") |\"}' "
-                    "src/diagnose/healthy_ranges.h | while read -r text; do grep -e \"$text\" "
-                    "docs/diagnose.md || "
-                    "echo \"lacks $text\"; done");
-    if (strstr(r.out, "lacks ")) fail_msg("docs/diagnose.md %s", strstr(r.out, "lacks "));
-    assert_non_null(strstr(r.out, "`like_samples`"));
-    program_free(&r);
+    /* harm: least to largest (runs) */
+    check_page("sed -n 's/^ *X(\\([a-z0-9_]*\\), \\([^,]*\\), \\([^,]*\\), \\([0-9]*\\), .*/\\2 to "
+               "\\3 (\\4)/p' src/diagnose/harm_ranges.h",
+               " to 0.121 (14)");
+    /* largest of the runs without a loss, and with one */
+    check_page("sed -n 's/^ *X([a-z0-9_]*, [^,]*, \\([^,]*\\), [0-9]*, [^,]*, \\([^,]*\\), "
+               "[1-9][0-9]*).*/up to \\1 without loss, \\2 with it/p' src/diagnose/harm_ranges.h",
+               "without loss");
+    /* `statistic` | kind | least | largest | runs | sites */
+    check_page("sed -n '/^ *X(/s/^ *X(\\([a-z0-9_]*\\), \"\\([a-z]*\\)\", \\(.*\\)).*/`\\1`, \\2, "
+               "\\3/p' src/diagnose/healthy_ranges.h | sed 's/, / | /g'",
+               "`tid_var`");
+    /* limits, 1.5 times the largest: of vision runs (and at least of watched ones) */
+    check_page("awk -F'[(,]' '/^ *X\\(/ && $5 {limit = 1.5 * $5; "
+               "if ($3 ~ /vision/) vision[$2] = limit; if ($3 ~ /watched/ && vision[$2]) "
+               "printf \"`%s`.*| %.3g (%.3g) |\\n\", $2, vision[$2], "
+               "(limit > vision[$2] ? limit : vision[$2])}' src/diagnose/healthy_ranges.h",
+               "`like_samples`");
 }
 
 int main(void) {
