@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/config/config_rows.h"
 #include "train/trainer.h"
 
 static const double READS = 0.1;
@@ -52,11 +53,23 @@ static double training_tokens(const trainer *r) {
     return (double)data_tokens(r->data, SPLIT_TRAIN) * ((double)r->updates / (double)epoch);
 }
 
-sr_status trainer_choose_validation(trainer *r, sr_failure *why) {
-    bool any = false;
-    for (int i = 0; i < r->model->sites; i++) any |= differs(r->model->site[i]);
-    if (!r->config->validate_batch_open || !any || !data_has_split(r->data, SPLIT_VALID))
-        return SR_OK;
+/* Running text alone validates in batches of its own size: their statistics are then of other
+ * numbers of rows than in training, and so is what the loss by them says. */
+static void tell_rows(const trainer *r) {
+    const data_options *o = &r->config->data;
+    if (!config_data_lists(r->config, "eval-batch-size")) return;
+    const int64_t window = o->eval_window ? o->eval_window : o->window;
+    const int64_t rows = o->eval_batch_size * window, training = o->batch_size * o->window;
+    if (rows == training) return;
+    trainer_note(r,
+                 "validation with batch statistics: batches of %lld rows, in training of %lld "
+                 "(--eval-batch-size %lld has as many)",
+                 (long long)rows, (long long)training,
+                 (long long)((training + window / 2) / window));
+}
+
+static sr_status choose(trainer *r, sr_failure *why) {
+    if (!r->config->validate_batch_open) return SR_OK;
     const double reads = validation_tokens(r) / training_tokens(r);
     if (!(reads <= READS)) return SR_OK;
     r->chosen = malloc(sizeof *r->chosen);
@@ -70,4 +83,13 @@ sr_status trainer_choose_validation(trainer *r, sr_failure *why) {
                  "training (--no-validate-batch: running statistics alone)",
                  100 * reads);
     return SR_OK;
+}
+
+sr_status trainer_choose_validation(trainer *r, sr_failure *why) {
+    bool any = false;
+    for (int i = 0; i < r->model->sites; i++) any |= differs(r->model->site[i]);
+    if (!any || !data_has_split(r->data, SPLIT_VALID)) return SR_OK;
+    const sr_status status = choose(r, why);
+    if (status == SR_OK && r->config->validate_batch) tell_rows(r);
+    return status;
 }
