@@ -2,6 +2,7 @@
 twice, torch.compile runs a graph."""
 
 import copy
+import math
 import unittest
 
 from nn_cases import batches, gained, make, sn, step, torch  # first: skipped without torch
@@ -168,13 +169,37 @@ class Compiled(unittest.TestCase):
             return make_boxed_func(graph)
 
         backend = aot_autograd(fw_compiler=note, partition_fn=min_cut_rematerialization_partition)
-        for name, curve in (("dyt", "aten.tanh.default"), ("derf", "aten.erf.default")):
+        for name, curve, dtype in (
+            ("dyt", "aten.tanh.default", torch.float64),
+            ("dyt", "aten.exp.default", torch.float32),
+            ("derf", "aten.erf.default", torch.float64),
+        ):
             for mask in (None, torch.arange(16) % 3 > 0):
                 torch._dynamo.reset()
                 graphs.clear()
-                with self.subTest(norm=name, mask=mask is not None):
-                    step(torch.compile(gained(make(name)), backend=backend), *next(batches(1)), mask)
+                with self.subTest(norm=name, dtype=dtype, mask=mask is not None):
+                    norm = torch.compile(gained(make(name)).to(dtype), backend=backend)
+                    step(norm, *next(batches(1, dtype=dtype)), mask)
                     self.assertEqual([graph.count(curve) for graph in graphs], [1, 0])
+
+    def test_tanh_in_float32(self):
+        """The compiled tanh: within two units of the last place of every number, and its gradient."""
+        exponents = torch.linspace(-30, 1.3, 20001, dtype=torch.float64)
+        x = torch.cat([10**exponents, torch.linspace(0, 10, 40001, dtype=torch.float64)]).float()
+        x = torch.cat([x, -x])[:, None]
+        norm = sn.make("dyt", 1, alpha0=1)
+        y, dx = step(torch.compile(norm, backend="aot_eager"), x, torch.ones_like(x))
+        right = torch.tanh(x.double())
+        last = torch.nextafter(right.float().abs(), torch.tensor(2.0)) - right.float().abs()
+        units = (y - right).abs() / last
+        self.assertLessEqual(units.max().item(), 2)
+        self.assertLessEqual((dx - (1 - right**2)).abs().max().item(), 4 * 2**-24)
+
+    def test_tanh_of_what_is_no_number(self):
+        x = torch.tensor([-math.inf, math.inf, math.nan])[:, None]
+        y, _ = step(torch.compile(sn.make("dyt", 1), backend="aot_eager"), x, torch.ones_like(x))
+        self.assertEqual(y[:2, 0].tolist(), [-1, 1])
+        self.assertTrue(y[2].isnan().all())
 
     def test_a_region_within(self):
         """A compiled function that holds a checkpointed region, as docs/use-a-norm-in-pytorch.md

@@ -2,10 +2,9 @@
 
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
-from ._base import Norm, Options, Rows, Texts, Unpack, for_each_row, kept_between
+from ._base import Norm, Options, Rows, Texts, Unpack, for_each_row, kept_between, tanh
 
 
 class DynamicTanh(Norm):
@@ -31,4 +30,4 @@ class DynamicTanh(Norm):
         return kept_between(self._curve, lambda z: self._affine(z, rows), x)
 
     def _curve(self, x: Tensor) -> Tensor:
-        return torch.tanh(for_each_row(self.alpha, x) * x)
+        return tanh(for_each_row(self.alpha, x) * x)

@@ -10,6 +10,7 @@ from ._quadratic import QuadraticNorm, corrected, divide, keep
 from ._row_norm import RowNorm
 from ._rows import Rows
 from ._running_norm import RunningNorm
+from ._tanh import tanh
 
 __all__ = [
     "Moments",
@@ -35,4 +36,5 @@ __all__ = [
     "layer_scaled",
     "penalty",
     "root",
+    "tanh",
 ]
