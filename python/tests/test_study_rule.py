@@ -38,7 +38,7 @@ class Rule(unittest.TestCase):
         found = rule.judge(pairs(lambda step: 0.1), True, "higher")
         self.assertEqual((found.verdict, found.pairs), (rule.AS_CLAIMED, 3))
         self.assertAlmostEqual(found.difference, 0.1)
-        self.assertAlmostEqual(found.half, 4.303 * 0.002 / math.sqrt(3))
+        self.assertAlmostEqual(found.half, 4.30265 * 0.002 / math.sqrt(3))
         self.assertAlmostEqual(found.change, 0.0)
         self.assertEqual(rule.judge(pairs(lambda step: -0.1), True, "higher").verdict, rule.OPPOSITE)
         self.assertEqual(rule.judge(pairs(lambda step: -0.1), True, "lower").verdict, rule.AS_CLAIMED)
@@ -67,7 +67,7 @@ class Rule(unittest.TestCase):
         slopes = (-0.03, 0.0, 0.03)
         found = rule.judge([series(lambda step, k=slope: 0.1 + k * (step - 10.5) / 3) for slope in slopes], True)
         self.assertAlmostEqual(found.change, 0.0)
-        self.assertAlmostEqual(found.change_half, 4.303 * 0.03 / math.sqrt(3))
+        self.assertAlmostEqual(found.change_half, 4.30265 * 0.03 / math.sqrt(3))
         self.assertEqual(found.verdict, rule.SHORT)
         slopes = (-0.015, 0.0, 0.015) # 0.037 is less than half of 0.1
         found = rule.judge([series(lambda step, k=slope: 0.1 + k * (step - 10.5) / 3) for slope in slopes], True)
@@ -79,12 +79,20 @@ class Rule(unittest.TestCase):
 
     def test_no_difference(self):
         """Where none is claimed, a hundredth of a nat counts as no change."""
-        wide = [series(lambda step: 0.0, noise) for noise in (-0.1, 0.0, 0.1)]
-        self.assertEqual(rule.judge(wide, True, "higher").verdict, rule.NONE)
-        moved = [series(lambda step: 0.004 * step, noise) for noise in (-0.1, -0.042, 0.0)]
+        near = pairs(lambda step: 0.0)
+        self.assertEqual(rule.judge(near, True, "higher").verdict, rule.NONE)
+        moved = pairs(lambda step: 0.004 * (step - 10.5))
         self.assertIsNone(rule.judge(moved, True).higher)
         self.assertEqual(rule.judge(moved, True).verdict, rule.SHORT)
         self.assertEqual(rule.judge(moved, True, within=0.02).verdict, rule.NONE)
+
+    def test_no_difference_of_a_wide_interval(self):
+        """An interval that holds zero and much else says nothing: its bound is twice that of a change."""
+        wide = [series(lambda step: 0.005, noise) for noise in (-0.007, 0.0, 0.007)]  # 0.005 +- 0.0174
+        found = rule.judge(wide, True)
+        self.assertEqual((found.verdict, found.text()), (rule.SHORT, "too short to tell (the interval is too wide)"))
+        self.assertEqual(rule.judge(wide, True, within=0.0112).verdict, rule.NONE)
+        self.assertEqual(rule.judge([series(lambda step: 0.0, noise) for noise in (-0.007, 0.0, 0.007)], True).verdict, rule.NONE)
 
     def test_too_few(self):
         self.assertEqual(rule.judge([], True).verdict, rule.MISSING)

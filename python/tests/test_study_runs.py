@@ -279,7 +279,7 @@ class Interval(unittest.TestCase):
         for count, wanted in ((2, 12.706), (3, 4.303), (5, 2.776), (10, 2.262), (11, 2.228), (12, 2.201), (21, 2.086), (31, 2.042), (121, 1.980)):
             with self.subTest(count):
                 self.assertAlmostEqual(rule.student(count), wanted, delta=0.0015)
-        self.assertAlmostEqual(rule.half_width([0.0, 2.0, 1.0]), 4.303 / 3 ** 0.5)
+        self.assertAlmostEqual(rule.half_width([0.0, 2.0, 1.0]), 4.30265 / 3 ** 0.5)
 
 
 class Reading(unittest.TestCase):

@@ -6,7 +6,8 @@ The difference of two runs with the same seed is followed over their evaluations
 * two evaluations or more in the last third of each run;
 * a settled difference: the interval of its change over the last third lies within plus or minus half of the
   difference, or within plus or minus `within` where the interval of the difference contains zero;
-* a learning rate at its end (evaluations.py).
+* a learning rate at its end (evaluations.py);
+* for "no difference seen" an interval of the difference within plus or minus twice `within`.
 
 Everything else is "too short to tell", with the direction seen so far. The difference is the mean over the last third
 of the evaluations, and its change the rise of a least-squares line over them, from the first of them to the last.
@@ -17,7 +18,7 @@ import dataclasses
 import math
 import statistics
 
-STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+STUDENT = {2: 12.7062, 3: 4.30265, 4: 3.18245, 5: 2.77645, 6: 2.57058, 7: 2.44691, 8: 2.36462, 9: 2.30600, 10: 2.26216}
 NORMAL = 1.959964 # the 97.5 % quantile of the normal distribution
 NATS = 0.01 # a change that counts as none where no difference is claimed
 
@@ -118,6 +119,8 @@ def judge(pairs, at_end, claim=None, within=NATS):
         found.reason = "still changes, or may"
     elif not at_end:
         found.reason = "learning rate not at its end"
+    elif found.higher is None and abs(found.difference) + found.half > 2 * within:
+        found.reason = "the interval is too wide"
     elif found.higher is None:
         found.verdict = NONE
     else:

@@ -176,7 +176,8 @@ class Verdict:
 
     def _below(self):
         less = f", less that difference where {self.less.replace(':', ' is ')}" if self.less else ""
-        what = " or ".join(f"`{value}`" for value in self.values)
+        unit = " in nats" if not self.by and all(IN_NATS.fullmatch(value) for value in self.values) else ""
+        what = " or ".join(f"`{value}`" for value in self.values) + unit
         by, within = (f" by `{' '.join(self.by)}`", "") if self.by else ("", f" A change within ± {self.within:g} counts as none.")
         return f"{what}{by}, minus {self.against} with the same seed{less}.{within} {named(self.experiments)}."
 
