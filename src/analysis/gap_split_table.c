@@ -14,6 +14,7 @@
 #include "analysis/bootstrap/bootstrap.h"
 #include "analysis/columns/column_summary.h"
 #include "analysis/evaluations.h"
+#include "analysis/runs/run_config.h"
 #include "analysis/runs/run_identity.h"
 #include "analysis/runs/run_metrics.h"
 
@@ -108,6 +109,24 @@ static sr_status make_references(gap_splits *g, stat_table *t, bool by_settings,
     return ok ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
 
+/* Running text alone validates in batches of its own size: its parts by batch statistics are then
+ * of other numbers of rows than training. */
+static void note_batches(stat_table *t, int run, const gap_split *split) {
+    const sr_runfile *f = t->set->run[run];
+    const double window = run_option_number(f, "tgt-len"),
+                 own = run_option_number(f, "eval-tgt-len"),
+                 rows = run_option_number(f, "eval-batch-size") * (own > 0 ? own : window),
+                 training = run_option_number(f, "batch-size") * window;
+    bool differs = false; /* from validation with running statistics */
+    for (int e = 0; e < split->count; e++)
+        differs |= isfinite(split->part[GAP_DISCREPANCY][e]) && split->part[GAP_DISCREPANCY][e];
+    if (differs && isfinite(rows) && isfinite(training) && rows != training)
+        tsv_note(&t->table, "batches",
+                 "%s: statistics of a validation batch are of %.0f rows, of a training batch of "
+                 "%.0f: generalization and discrepancy depend on that",
+                 t->set->path[run], rows, training);
+}
+
 /* Reads the pairs; an error where there is none. */
 static sr_status read_pairs(gap_splits *g, stat_table *t, bool by_settings, sr_failure *why) {
     const run_set *set = t->set;
@@ -119,6 +138,7 @@ static sr_status read_pairs(gap_splits *g, stat_table *t, bool by_settings, sr_f
         pairs++;
         tsv_note(&t->table, "pair", "%s against %s", set->path[i], set->path[reference]);
         status = gap_split_read(&g->split[i], set->run[i], set->run[reference], g->metric, why);
+        if (status == SR_OK) note_batches(t, i, &g->split[i]);
     }
     if (status != SR_OK || pairs) return status;
     return sr_fail(why, SR_USAGE,
