@@ -192,6 +192,17 @@ class Blocks(unittest.TestCase):
         self.assertEqual(len(lines[2:]), 4) # a row, a blank one, the definitions, a blank one
         self.assertTrue(lines[2].startswith("| bn | 3 of 3 | +0.050 ± 0.000 |"), lines[2])
 
+    def test_published_values_and_their_notes(self):
+        self.put("conf/said.tsv", "# a comment\ntable\tsource\tnorm\tmetric\tvalue\nt\tP, table 1\tln\tbleu\t35.5\n"
+                 "t\tP, table 1\tbn\tbleu\t34.4\nt\tP, table 1\tbn\tbleu.note\tuncertain: two values\n"
+                 "t\tP, table 1\tbn\tppl\tnan\nt\tP, table 1\tbn\tppl.note\tanother\n")
+        self.args.published = os.path.join(self.conf, "said.tsv")
+        self.assertEqual(self.block("published=t metric=bleu"),
+                         ["| published | t bleu |", "|---|---|", "| ln | 35.5 |", "| bn | 34.4† |", "", "P, table 1.", "",
+                          "† uncertain: two values.", ""])
+        self.assertEqual(self.block("published=t norm=ln")[2:], ["| ln | 35.5 |", "", "P, table 1.", ""])
+        self.assertIn("| bn | 34.4† | diverged† |", self.block("published=t"))
+
     def test_a_run_that_is_missing(self):
         os.remove(os.path.join(self.out, "far-2-bn-2048-evals.tsv"))
         lines = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")

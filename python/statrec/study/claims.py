@@ -124,5 +124,5 @@ class Claim:
         made = [f"**Claim** ({section['source']}): {section['claim']}.", "", *drawn(
             ["setting of the paper", "setting of our runs"], [[section["printed"], section["used"]]]), ""]
         for test, _ in tests_of(path, section):
-            made += test.lines(args) or [f"No run of {' '.join(test.experiments)} yet: runs missing.", ""]
+            made += test.lines(args) or [f"{' '.join(test.experiments)}: runs missing, or without the file that this test reads.", ""]
         return made

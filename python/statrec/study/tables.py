@@ -11,6 +11,8 @@ from .experiment import DONE, Experiment, after_of, beside, finished, state, sto
 from .restored import restored
 from .printed import analysis, defined, drawn, lines_in, named, number_in, printed, split_words
 
+NOTE, DAGGER = ".note", "†" # plots/published.tsv: what is doubtful about a value
+
 
 def lines_of(args, by, paths, where):
     """The same by an analysis of the runs."""
@@ -308,7 +310,8 @@ class Lines:
 
 
 class Published:
-    """published=TABLE,... [metric=NAME,...] [norm=NAME,...]: a column for each metric of a table"""
+    """published=TABLE,... [metric=NAME,...] [norm=NAME,...]: a column for each metric of a table; values with a note have a
+    dagger, and the notes stand below"""
 
     def __init__(self, words, where):
         _, given = split_words(words)
@@ -320,15 +323,18 @@ class Published:
             stop(f"{self.where}: published=TABLE without --published FILE")
         with open(args.published, encoding="utf-8") as file:
             rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")][1:]
-        wanted = [row for row in rows if row[0] in self.experiments and not row[3].endswith(".note")
-                  and (not self.metrics or row[3] in self.metrics.split(","))
+        wanted = [row for row in rows if row[0] in self.experiments
+                  and (not self.metrics or row[3].removesuffix(NOTE) in self.metrics.split(","))
                   and (not self.norms or row[2] in self.norms.split(","))]
+        notes = {(row[2], row[0], row[3].removesuffix(NOTE)): row[4] for row in wanted if row[3].endswith(NOTE)}
+        wanted = [row for row in wanted if not row[3].endswith(NOTE)]
         columns = list(dict.fromkeys((row[0], row[3]) for row in wanted))
-        values = {(row[2], row[0], row[3]): row[4].replace("nan", "diverged") for row in wanted}
+        values = {(row[2], row[0], row[3]): row[4].replace("nan", "diverged") + DAGGER * ((row[2], row[0], row[3]) in notes)
+                  for row in wanted}
         norms = list(dict.fromkeys(row[2] for row in wanted))
         if not wanted:
             stop(f"{self.where}: {args.published} has no such value")
         sources = ", ".join(dict.fromkeys(row[1] for row in wanted))
         texts = [[norm, *(values.get((norm, *column), "–") for column in columns)] for norm in norms]
         return [*drawn(["published", *(" ".join(column) for column in columns)], texts), "",
-                f"{sources}.", ""]
+                f"{sources}.", "", *(line for note in dict.fromkeys(notes.values()) for line in (f"{DAGGER} {note}.", ""))]

@@ -307,7 +307,7 @@ class Bound:
         if not values:
             return None
         beyond = sum(value >= self.limit for value in values)
-        figure = f"largest {max(values):.3g}, the limit is {self.limit:g}"
+        figure = f"largest {max(values):.3g}, the limit is {self.limit:.7g}"
         if self.claim == "below":
             return len(values), figure, ("as claimed: all values are below" if not beyond else
                                          f"not as claimed: {beyond} of {len(values)} values are not below")
