@@ -39,10 +39,22 @@ def convert(model: nn.Module, method: str, where: str = "*", **options: Any) -> 
     if id(model) in replaced:
         return replaced[id(model)]
     for parent in list(model.modules()):
+        if any(id(child) in replaced for child in parent.modules()):
+            _call_norms(parent)
         for name, child in parent._modules.items():
             if id(child) in replaced:
                 parent._modules[name] = replaced[id(child)]
     return model
+
+
+def _call_norms(encoder: nn.Module) -> None:
+    """Makes torch's encoders call their norms in evaluation, whose weights alone they take otherwise:
+    layers before torch 2.5 (statrec's modules have a hook for the later ones), and where a padding
+    mask becomes a nested tensor."""
+    if isinstance(encoder, nn.TransformerEncoderLayer):
+        encoder.activation_relu_or_gelu = 0  # read for this choice alone
+    elif isinstance(encoder, nn.TransformerEncoder):
+        encoder.use_nested_tensor = False
 
 
 def _is_norm(module: nn.Module) -> bool:

@@ -22,12 +22,18 @@ _LEFT_OUT: Dict[str, Any] = {
 Texts = Dict[str, Callable[[Any], str]]
 
 
+def _is_called(module: nn.Module, inputs: Any) -> None:
+    """A hook that does nothing. In evaluation torch.nn.TransformerEncoderLayer computes LayerNorm
+    from weight, bias and eps of its norms, whatever they are, unless a module in it has a hook."""
+
+
 class Norm(nn.Module):
     """A normalization of [N, C], [N, C, L], [N, C, H, W], or of [..., C] with channels_last=True.
 
     `mask` of forward: True in valid rows, of the input's shape without its features. Rows of
     padding enter no sum; they come out as 0 and get gradient 0. Statistics are computed in float32
-    at least; the output has the type of the input.
+    at least; the output has the type of the input. With channels_last=True the input may be a
+    nested tensor: its rows are all valid.
     """
 
     __signature__: ClassVar[inspect.Signature]
@@ -64,6 +70,7 @@ class Norm(nn.Module):
         self._place = {"device": device, "dtype": dtype}
         self.weight = self._parameter(1, num_features) if affine else None
         self.bias = self._parameter(0, num_features) if affine else None
+        self.register_forward_pre_hook(_is_called)
 
     def _name(self) -> str:
         return type(self).__name__
@@ -87,6 +94,8 @@ class Norm(nn.Module):
 
     def forward(self, input: Tensor, mask: Optional[Tensor] = None) -> Tensor:
         """The normalized input. mask: True in valid rows; None: all are valid."""
+        if input.is_nested:
+            return self._nested(input, mask)
         rows = rows_of(
             input, mask, self.num_features, self.channels_last, self._group(), self._name()
         )
@@ -94,6 +103,17 @@ class Norm(nn.Module):
         if self.padded:
             return self._normalized(x, rows).to(input.dtype)
         return rows.valid(self._normalized(rows.valid(x), rows)).to(input.dtype)
+
+    def _nested(self, input: Tensor, mask: Optional[Tensor]) -> Tensor:
+        """The rows of all parts of a nested tensor, which has no padding."""
+        if mask is not None or not self.channels_last:
+            raise ValueError(
+                f"{self._name()}: the input is a nested tensor; channels_last=True and no mask "
+                "are wanted"
+            )
+        parts = input.unbind()
+        y = self.forward(torch.cat(parts)).split([part.shape[0] for part in parts])
+        return torch.nested.as_nested_tensor(list(y), layout=input.layout)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         raise NotImplementedError
