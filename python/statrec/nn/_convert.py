@@ -6,7 +6,7 @@ from typing import Any, Dict, Tuple
 import torch
 from torch import nn
 
-from ._base import Norm, RunningNorm
+from ._base import Norm, RunningNorm, check_module
 from ._base._options import check_options
 from ._table import method_of
 
@@ -28,6 +28,11 @@ def convert(model: nn.Module, method: str, where: str = "*", **options: Any) -> 
     `where` fits none or a norm cannot be replaced, TypeError for an unknown option; the model is
     unchanged then.
     """
+    check_module("convert", model)
+    if not isinstance(where, str):
+        raise TypeError(
+            f"convert: where is {where!r:.80}; a glob over names is wanted, such as '*norm*'"
+        )
     cls, own = method_of(method)
     check_options(cls, method, options, "convert")
     replaced: Dict[int, Norm] = {}

@@ -26,8 +26,8 @@ class Derf(Norm):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(num_features, 0, affine, **options)
-        self.alpha = self._parameter(alpha0)
-        self.s = self._parameter(s0)
+        self.alpha = self._parameter(self._number("alpha0", alpha0))
+        self.s = self._parameter(self._number("s0", s0))
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         return kept_between(self._curve, lambda z: self._affine(z, rows), x)

@@ -24,7 +24,7 @@ class DynamicTanh(Norm):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(num_features, 0, affine, **options)
-        self.alpha = self._parameter(alpha0)
+        self.alpha = self._parameter(self._number("alpha0", alpha0))
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         return kept_between(self._curve, lambda z: self._affine(z, rows), x)

@@ -1,12 +1,12 @@
 """The base of all modules: options, input and output, gain and bias, representation."""
 
 import inspect
-import math
 from typing import Any, Callable, ClassVar, Dict, Optional
 
 import torch
 from torch import Tensor, nn
 
+from ._checks import count, flag, float_type, number
 from ._options import signature_of
 from ._rows import Rows, rows_of
 
@@ -59,15 +59,11 @@ class Norm(nn.Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if num_features < 1:
-            raise ValueError(
-                f"{self._name()}: num_features is {num_features}, at least 1 is wanted"
-            )
-        if not 0 <= eps < math.inf:
-            raise ValueError(f"{self._name()}: eps is {eps}, zero or a positive number is wanted")
-        self.num_features, self.eps, self.channels_last = num_features, eps, channels_last
-        self.affine = affine
-        self._place = {"device": device, "dtype": dtype}
+        self.num_features = num_features = self._count("num_features", num_features, 1)
+        self.eps = self._number("eps", eps, 0)
+        self.channels_last = self._flag("channels_last", channels_last)
+        self.affine = self._flag("affine", affine)
+        self._place = {"device": device, "dtype": float_type(self._name(), dtype)}
         self.weight = self._parameter(1, num_features) if affine else None
         self.bias = self._parameter(0, num_features) if affine else None
         self.register_forward_pre_hook(_is_called)
@@ -79,9 +75,18 @@ class Norm(nn.Module):
         """A learned number, or several, of the options' device and type."""
         return nn.Parameter(torch.full(shape, float(first), **self._place))
 
+    def _number(self, option: str, value: Any, *limits: float) -> Any:
+        return number(self._name(), option, value, *limits)
+
+    def _count(self, option: str, value: Any, least: int) -> int:
+        return count(self._name(), option, value, least)
+
+    def _flag(self, option: str, value: Any) -> bool:
+        return flag(self._name(), option, value)
+
     def _choice(self, option: str, value: str, *choices: str) -> str:
         """The value, if it is one of the choices."""
-        if value in choices:
+        if isinstance(value, str) and value in choices:
             return value
         words = [repr(choice) for choice in choices]
         raise ValueError(
@@ -94,6 +99,10 @@ class Norm(nn.Module):
 
     def forward(self, input: Tensor, mask: Optional[Tensor] = None) -> Tensor:
         """The normalized input. mask: True in valid rows; None: all are valid."""
+        if not isinstance(input, Tensor):
+            raise TypeError(
+                f"{self._name()}: the input is of type {type(input).__name__}, not a tensor"
+            )
         if input.is_nested:
             return self._nested(input, mask)
         rows = rows_of(
