@@ -43,7 +43,9 @@ class RepBN(BatchNorm):
         self.eta = self._parameter(self._number("eta0", eta0))
         self.ln_weight = self._parameter(1, num_features) if t0 else None
         self.ln_bias = self._parameter(0, num_features) if t0 else None
-        self._state("lam", 1.0 if t0 else 0.0, dtype=torch.get_default_dtype())
+        own = self._place["dtype"] or torch.get_default_dtype()
+        lam_type = torch.promote_types(own, torch.float32)
+        self._state("lam", 1.0 if t0 else 0.0, dtype=lam_type)
 
     def _mixed(self, bn: Tensor, x: Tensor, lam: Tensor, rows: Rows) -> Tensor:
         y = bn + self.eta.to(x.dtype) * x

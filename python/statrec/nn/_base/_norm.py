@@ -22,7 +22,7 @@ _LEFT_OUT: Dict[str, Any] = {
 Texts = Dict[str, Callable[[Any], str]]
 
 
-def _is_called(module: nn.Module, inputs: Any) -> None:
+def is_called(module: nn.Module, inputs: Any) -> None:
     """A hook that does nothing. In evaluation torch.nn.TransformerEncoderLayer computes LayerNorm
     from weight, bias and eps of its norms, whatever they are, unless a module in it has a hook."""
 
@@ -66,7 +66,7 @@ class Norm(nn.Module):
         self._place = {"device": device, "dtype": float_type(self._name(), dtype)}
         self.weight = self._parameter(1, num_features) if affine else None
         self.bias = self._parameter(0, num_features) if affine else None
-        self.register_forward_pre_hook(_is_called)
+        self.register_forward_pre_hook(is_called)
 
     def _name(self) -> str:
         return type(self).__name__
@@ -128,10 +128,10 @@ class Norm(nn.Module):
         raise NotImplementedError
 
     def _affine(self, z: Tensor, rows: Rows) -> Tensor:
-        """gamma z + beta."""
-        if self.weight is None or self.bias is None:
-            return z
-        return rows.wide(self.weight.to(z.dtype)) * z + rows.wide(self.bias.to(z.dtype))
+        """gamma z + beta, of which there may be none."""
+        if self.weight is not None:
+            z = rows.wide(self.weight.to(z.dtype)) * z
+        return z if self.bias is None else z + rows.wide(self.bias.to(z.dtype))
 
     def extra_repr(self) -> str:
         """The number of features and the options in `shown`."""
@@ -141,4 +141,6 @@ class Norm(nn.Module):
             value = getattr(self, name)
             if name not in _LEFT_OUT or value != _LEFT_OUT[name]:
                 values.append(f"{name}={text(value)}")
+        if self.affine and self.bias is None:
+            values.append("bias=False")
         return ", ".join(values)
