@@ -4,7 +4,7 @@ import copy
 import unittest
 import warnings
 
-from nn_cases import sn, torch  # first: skipped without torch
+from nn_cases import batches, make, sn, step, torch  # first: skipped without torch
 from torch import nn
 
 PADDING = torch.arange(5) >= torch.tensor([[5], [4], [5], [2]])
@@ -81,14 +81,83 @@ class Encoders(unittest.TestCase):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             nested = torch.nested.as_nested_tensor(parts)
+            want = sn.BatchNorm(6)(torch.cat(parts)).split([3, 5])
             for layout in (torch.strided, torch.jagged):
-                norm = sn.BatchNorm(6, channels_last=True)
-                got = norm(torch.nested.as_nested_tensor(parts, layout=layout)).unbind()
-                want = sn.BatchNorm(6)(torch.cat(parts)).split([3, 5])
-                torch.testing.assert_close(list(got), list(want))
+                x = torch.nested.as_nested_tensor(parts, layout=layout)
+                y = sn.BatchNorm(6, channels_last=True)(x)
+                torch.testing.assert_close(list(y.unbind()), list(want))
+                added = list((x + y).unbind())
+                torch.testing.assert_close(added, [a + b for a, b in zip(parts, want)])
+            turned = torch.nested.as_nested_tensor(parts, layout=torch.jagged).transpose(1, 2)
+            with self.assertRaisesRegex(ValueError, r"BatchNorm: .* nested .* \[N, \*, 6\]"):
+                sn.BatchNorm(6, channels_last=True)(turned)
             for norm, mask in (
                 (sn.BatchNorm(6), None),
                 (sn.BatchNorm(6, channels_last=True), torch.ones(2, 5, dtype=torch.bool)),
             ):
                 with self.assertRaisesRegex(ValueError, "BatchNorm: the input is a nested tensor"):
                     norm(nested, mask)
+
+
+class Tools(unittest.TestCase):
+    def test_export(self):
+        x = torch.randn(4, 6, generator=torch.Generator().manual_seed(1))
+        for method in ("bn", "pn", "dyt", "derf"):
+            norm = sn.make(method, 6).eval()
+            for strict in (False, True):
+                program = torch.export.export(norm, (x,), strict=strict)
+                torch.testing.assert_close(program.module()(x), norm(x))
+
+    def test_one_row_alone(self):
+        """[C] with channels_last=True is one row."""
+        x = torch.randn(6, generator=torch.Generator().manual_seed(1))
+        for method in sn.METHODS:
+            for training in (True, False):
+                for mask in (None, torch.tensor(True), torch.tensor(False)):
+                    alone, batch = (
+                        sn.make(method, 6, channels_last=True).train(training) for _ in range(2)
+                    )
+                    want = batch(x.unsqueeze(0), None if mask is None else mask.unsqueeze(0))
+                    torch.testing.assert_close(alone(x, mask), want[0])
+                    torch.testing.assert_close(alone.state_dict(), batch.state_dict())
+
+    def test_first_values(self):
+        """reset_parameters, which FSDP calls for modules that begin without memory."""
+        for method in sn.METHODS:
+            want, norm = make(method), make(method)
+            for x, g in batches(3, dtype=torch.float32):
+                step(norm, x, g)
+            with torch.no_grad():
+                for parameter in norm.parameters():
+                    parameter.add_(1)
+            norm.reset_parameters()
+            torch.testing.assert_close(norm.state_dict(), want.state_dict(), rtol=0, atol=0)
+            empty = make(method, device="meta").to_empty(device="cpu")
+            empty.reset_parameters()
+            torch.testing.assert_close(empty.state_dict(), want.state_dict(), rtol=0, atol=0)
+
+    def test_evaluation_under_vmap(self):
+        x = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(1))
+        for method in sn.METHODS:
+            norm = sn.make(method, 6).eval()
+            got = torch.func.vmap(norm)(x)
+            torch.testing.assert_close(got, torch.stack([norm(one) for one in x]))
+
+    def test_traced_as_leaves(self):
+        class Tracer(torch.fx.Tracer):
+            def is_leaf_module(self, module, name):
+                return isinstance(module, sn.Norm) or super().is_leaf_module(module, name)
+
+        model = nn.Sequential(nn.Linear(6, 6), sn.LayerNorm(6))
+        traced = torch.fx.GraphModule(model, Tracer().trace(model))
+        x = torch.randn(4, 6)
+        torch.testing.assert_close(traced(x), model(x))
+
+    def test_fused_with_a_convolution(self):
+        """Where the page says that torch's function is right."""
+        x = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+        for method in ("bn", "rbn"):
+            conv, norm = nn.Conv2d(3, 6, 3), sn.make(method, 6)
+            norm(conv(x))
+            fused = nn.utils.fusion.fuse_conv_bn_eval(conv.eval(), norm.eval())
+            torch.testing.assert_close(fused(x), norm(conv(x)), rtol=1e-4, atol=1e-5)

@@ -24,6 +24,7 @@ class RepBN(BatchNorm):
     method = "repbn"
     shown: ClassVar[Texts] = {**RunningNorm.shown, "t0": str}
     lam: Tensor
+    eta: nn.Parameter
     ln_weight: Optional[nn.Parameter]
     ln_bias: Optional[nn.Parameter]
 
@@ -40,9 +41,11 @@ class RepBN(BatchNorm):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, True, unbiased=False, **options)
         self.t0 = self._number("t0", t0, 0)
-        self.eta = self._parameter(self._number("eta0", eta0))
-        self.ln_weight = self._parameter(1, num_features) if t0 else None
-        self.ln_bias = self._parameter(0, num_features) if t0 else None
+        self._parameter("eta", self._number("eta0", eta0))
+        self.ln_weight = self.ln_bias = None
+        if t0:
+            self._parameter("ln_weight", 1, num_features)
+            self._parameter("ln_bias", 0, num_features)
         own = self._place["dtype"] or torch.get_default_dtype()
         lam_type = torch.promote_types(own, torch.float32)
         self._state("lam", 1.0 if t0 else 0.0, dtype=lam_type)

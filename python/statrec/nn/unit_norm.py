@@ -37,7 +37,7 @@ class UnitNorm(Norm):
         super().__init__(num_features, eps, False, **options)
         self.s_init = self._number("s_init", s_init, POSITIVE)
         self.s_scale = self._number("s_scale", s_scale, 0) or 1 / math.sqrt(num_features)
-        self.weight = self._parameter(self.s_scale, num_features)
+        self._parameter("weight", self.s_scale, num_features)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         assert self.weight is not None

@@ -64,16 +64,27 @@ class Norm(nn.Module):
         self.channels_last = self._flag("channels_last", channels_last)
         self.affine = self._flag("affine", affine)
         self._place = {"device": device, "dtype": float_type(self._name(), dtype)}
-        self.weight = self._parameter(1, num_features) if affine else None
-        self.bias = self._parameter(0, num_features) if affine else None
+        self._first_learned: Dict[str, float] = {}
+        self.weight = self.bias = None
+        if self.affine:
+            self._parameter("weight", 1, num_features)
+            self._parameter("bias", 0, num_features)
         self.register_forward_pre_hook(is_called)
 
     def _name(self) -> str:
         return type(self).__name__
 
-    def _parameter(self, first: float, *shape: int) -> nn.Parameter:
-        """A learned number, or several, of the options' device and type."""
-        return nn.Parameter(torch.full(shape, float(first), **self._place))
+    def _parameter(self, name: str, first: float, *shape: int) -> None:
+        """Adds a learned number, or several, of the options' device and type."""
+        self._first_learned[name] = float(first)
+        setattr(self, name, nn.Parameter(torch.full(shape, float(first), **self._place)))
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Parameters and running values as they were at construction."""
+        for name, first in self._first_learned.items():
+            if self._parameters.get(name) is not None:
+                self._parameters[name].fill_(first)  # type: ignore[union-attr]
 
     def _number(self, option: str, value: Any, *limits: float) -> Any:
         return number(self._name(), option, value, *limits)
@@ -105,6 +116,9 @@ class Norm(nn.Module):
             )
         if input.is_nested:
             return self._nested(input, mask)
+        if input.dim() == 1 and self.channels_last:
+            one = None if mask is None else mask.unsqueeze(0)
+            return self.forward(input.unsqueeze(0), one).squeeze(0)
         rows = rows_of(
             input, mask, self.num_features, self.channels_last, self._group(), self._name()
         )
@@ -115,14 +129,23 @@ class Norm(nn.Module):
 
     def _nested(self, input: Tensor, mask: Optional[Tensor]) -> Tensor:
         """The rows of all parts of a nested tensor, which has no padding."""
+        jagged = input.layout == torch.jagged
+        if jagged and (input.lengths() is not None or input.size(-1) != self.num_features):
+            raise ValueError(
+                f"{self._name()}: the input is a nested tensor of shape {tuple(input.shape)}; "
+                f"[N, *, {self.num_features}] without gaps is wanted"
+            )
         if mask is not None or not self.channels_last:
             raise ValueError(
                 f"{self._name()}: the input is a nested tensor; channels_last=True and no mask "
                 "are wanted"
             )
+        if jagged:  # the same offsets: only so can the result be added to the input
+            y = self.forward(input.values())
+            return torch.nested.nested_tensor_from_jagged(y, input.offsets())
         parts = input.unbind()
-        y = self.forward(torch.cat(parts)).split([part.shape[0] for part in parts])
-        return torch.nested.as_nested_tensor(list(y), layout=input.layout)
+        rows = self.forward(torch.cat(parts)).split([part.shape[0] for part in parts])
+        return torch.nested.as_nested_tensor(list(rows))
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         raise NotImplementedError

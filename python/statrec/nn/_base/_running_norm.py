@@ -95,6 +95,11 @@ class RunningNorm(Norm):
         """Adds a running value [slots, features]."""
         self._state(name, float(first), *slots, self.num_features)
 
+    def reset_parameters(self) -> None:
+        """Parameters and running values as they were at construction."""
+        super().reset_parameters()
+        self.reset_running_stats()
+
     def reset_running_stats(self) -> None:
         """Running values as they were at construction."""
         for name, first in self._first.items():
