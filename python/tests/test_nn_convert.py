@@ -9,6 +9,17 @@ from torch import nn
 from torch.nn.utils import parametrize, prune
 
 
+class Planes(nn.LayerNorm):
+    """A LayerNorm of [N, C, H, W], as in torchvision's ConvNeXt."""
+
+    def forward(self, x):
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
+class Named(nn.LayerNorm):
+    """Another name alone."""
+
+
 def lists(*modules):
     return nn.ModuleList(modules)
 
@@ -92,6 +103,9 @@ class Options(unittest.TestCase):
             sn.convert(hooked, "pn")
 
     def test_refused(self):
+        patched = nn.BatchNorm2d(6)
+        patched.forward = lambda x: torch.relu(nn.BatchNorm2d.forward(patched, x))
+        self.assertIsInstance(sn.convert(Named(6), "bn"), sn.BatchNorm)
         bent, cut = nn.LayerNorm(6), nn.LayerNorm(6)
         parametrize.register_parametrization(bent, "bias", nn.Identity())
         prune.random_unstructured(cut, "weight", 1)
@@ -99,6 +113,8 @@ class Options(unittest.TestCase):
             (lists(nn.LayerNorm((4, 5))), {}, r"convert: '0': normalizes \(4, 5\)"),
             (nn.LayerNorm((4, 5)), {}, r"convert: '' \(the model itself\): normalizes \(4, 5\)"),
             (lists(nn.LazyBatchNorm1d()), {}, "convert: '0': no number of features yet"),
+            (lists(Planes(6)), {}, "convert: '0': Planes has a forward of its own"),
+            (lists(patched), {}, "convert: '0': BatchNorm2d has a forward of its own"),
             (lists(bent), {}, "convert: '0': its bias is no parameter but computed"),
             (lists(cut), {}, "convert: '0': its weight is no parameter but computed"),
             (lists(nn.LayerNorm(6)), {"where": 3}, "convert: where is 3; a glob"),

@@ -15,6 +15,7 @@ from ._table import method_of
 _BATCH = nn.modules.batchnorm._BatchNorm
 _CLASSES = "BatchNorm1d, 2d, 3d, SyncBatchNorm, LayerNorm, RMSNorm and modules of statrec.nn"
 _LAST = (nn.LayerNorm,) + ((nn.RMSNorm,) if hasattr(nn, "RMSNorm") else ())
+_FORWARDS = {cls.forward for cls in (_BATCH, nn.SyncBatchNorm, *_LAST, Norm)}
 # Options that mean the same in all methods. A layer scale is part of the method.
 _COMMON = ("eps", "momentum", "affine", "track_running_stats", "sync", "process_group", "check")
 _NEVER = ("num_features", "layer_scale", "channels_last", "alpha", "device", "dtype")
@@ -125,8 +126,8 @@ def _other(
 ) -> Norm:
     """The new module. own: options of the method's name; moved: parameters of another type or
     device that stand for those of the old modules."""
-    features, last = _shape(name, old)
     _check(name, old)
+    features, last = _shape(name, old)
     values = [*old.parameters(recurse=False), *old.buffers(recurse=False)]
     floats = [value for value in values if value.is_floating_point()]
     place = {"device": values[0].device} if values else {}
@@ -143,7 +144,13 @@ def _other(
 
 
 def _check(name: str, old: Any) -> None:
-    """ValueError for a gain or bias that is computed; a warning about hooks."""
+    """ValueError for a forward pass of the user, and for a gain or bias that is computed; a warning
+    about hooks."""
+    if getattr(old.forward, "__func__", None) not in _FORWARDS:
+        raise ValueError(
+            f"convert: {name}: {type(old).__name__} has a forward of its own, which would be lost; "
+            "where=... leaves it out"
+        )
     for kind in ("weight", "bias"):
         if getattr(old, kind, None) is not None and old._parameters.get(kind) is None:
             raise ValueError(
