@@ -68,9 +68,9 @@ def convert(model: nn.Module, method: str, where: str = "*", **options: Any) -> 
 
 
 def _call_norms(encoder: nn.Module) -> None:
-    """Makes torch's encoders call their norms in evaluation, whose weights alone they take otherwise:
-    layers before torch 2.5 (statrec's modules have a hook for the later ones), and where a padding
-    mask becomes a nested tensor."""
+    """Makes torch's encoders call their norms in evaluation; otherwise they compute LayerNorm from
+    their weights: layers before torch 2.5 (for later ones statrec's modules have a hook), and
+    encoders that make a nested tensor of a padding mask."""
     if isinstance(encoder, nn.TransformerEncoderLayer):
         encoder.activation_relu_or_gelu = 0  # read for this choice alone
     elif isinstance(encoder, nn.TransformerEncoder):

@@ -78,7 +78,8 @@ def only_once(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             with torch.no_grad():
                 dx, *others = backward(ctx, q)
             if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-                dx = _Last.apply(dx.detach().requires_grad_(), name)  # type: ignore[no-untyped-call]
+                end = dx.detach().requires_grad_()
+                dx = _Last.apply(end, name)  # type: ignore[no-untyped-call]
             return (dx, *others)
 
         return first

@@ -75,8 +75,8 @@ class RunningNorm(Norm):
             return new
         if not math.isclose(weight, new, abs_tol=1e-12):
             raise ValueError(
-                f"{self._name()}: alpha and momentum are both given, {alpha} and {momentum}; one is "
-                "wanted, alpha = 1 - momentum"
+                f"{self._name()}: alpha and momentum are both given, {alpha} and {momentum}; "
+                "one is wanted, alpha = 1 - momentum"
             )
         return weight
 
