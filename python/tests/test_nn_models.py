@@ -33,6 +33,8 @@ class Models(unittest.TestCase):
             model(x), model(x)
         model.eval()
         model(x), model(x)
+        with self.assertRaisesRegex(TypeError, "penalty: the model is of type list"):
+            sn.penalty([model])
 
     def test_convert(self):
         model = nn.Sequential(
@@ -50,10 +52,13 @@ class Models(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, text):
                 sn.convert(model, *arguments)
         with self.assertRaisesRegex(
-            TypeError, "convert: un has no option 'windw'; it has eps, momentum, .*window.* mean 'window'"
+            TypeError,
+            "convert: un has no option 'windw'; it has eps, momentum, .*window.* mean 'window'",
         ):
             sn.convert(model, "un", windw=3)
-        with self.assertRaisesRegex(TypeError, "make: pn has no option 'alfa'; .*did you mean 'alpha'"):
+        with self.assertRaisesRegex(
+            TypeError, "make: pn has no option 'alfa'; .*did you mean 'alpha'"
+        ):
             sn.make("pn", 8, alfa=0.9)
         self.assertIsInstance(model[1], nn.BatchNorm2d)
         self.assertIs(sn.convert(model, "bn", where="1", unbiased=True), model)
@@ -75,26 +80,40 @@ class Models(unittest.TestCase):
         self.assertIsInstance(sn.convert(nn.LayerNorm(3), "rmsnorm"), sn.RMSNorm)
 
     def test_classes_that_are_not_converted(self):
-        model = nn.ModuleDict({"gn": nn.GroupNorm(2, 4), "bn": nn.BatchNorm1d(4), "fc": nn.Linear(4, 4)})
+        model = nn.ModuleDict(
+            {"gn": nn.GroupNorm(2, 4), "bn": nn.BatchNorm1d(4), "fc": nn.Linear(4, 4)}
+        )
         with self.assertRaisesRegex(
             ValueError,
             r"not converted: 'gn' \(GroupNorm\); converted are BatchNorm1d.* statrec.nn; there are: 'bn'",
         ):
             sn.convert(model, "pn", where="gn")
-        with self.assertRaisesRegex(ValueError, "no normalization's name fits 'fc'; there are: 'bn'"):
+        with self.assertRaisesRegex(
+            ValueError, "no normalization's name fits 'fc'; there are: 'bn'"
+        ):
             sn.convert(model, "pn", where="fc")
         with self.assertRaisesRegex(ValueError, r"'' \(GroupNorm\).*there are: none"):
             sn.convert(nn.GroupNorm(2, 4), "pn")
 
     def test_two_weights(self):
         """alpha and momentum together; every class that has both."""
-        both = [row for row in sn.METHODS.values() if "momentum" in row.cls.__signature__.parameters]
+        both = [
+            row for row in sn.METHODS.values() if "momentum" in row.cls.__signature__.parameters
+        ]
         self.assertGreater(len(both), 8)
         for cls, own in both:
-            for given, named in (((), {"momentum": 0.5}), ((1e-5, 0.5), {})):
-                with self.assertRaisesRegex(ValueError, f"{cls.__name__}: alpha and momentum are both given"):
+            usual = float(cls.__signature__.parameters["momentum"].default)
+            for given, named in (
+                ((), {"momentum": 0.5}),
+                ((1e-5, 0.5), {}),
+                ((), {"momentum": usual}),
+            ):
+                with self.assertRaisesRegex(
+                    ValueError, f"{cls.__name__}: alpha and momentum are both given"
+                ):
                     cls(8, *given, alpha=0.25, **named, **own)
-            copy.deepcopy(cls(8, alpha=0.75, **own))
+            self.assertEqual(cls(8, momentum=usual, alpha=1 - usual, **own).momentum, usual)
+            self.assertIs(type(copy.deepcopy(cls(8, **own)).momentum), float)
             self.assertEqual(cls(8, alpha=0.75, **own).momentum, 0.25)
         with self.assertRaisesRegex(ValueError, "both given"):
             sn.convert(nn.Sequential(nn.BatchNorm1d(8)), "pn", momentum=0.2, alpha=0.9)
@@ -107,7 +126,9 @@ class Models(unittest.TestCase):
                 super().__init__(8, **options)
                 self.more = more
 
-        self.assertEqual((Own(1).momentum, Own(1, alpha=0.75).momentum, Own(1).more), (0.1, 0.25, 1))
+        self.assertEqual(
+            (Own(1).momentum, Own(1, alpha=0.75).momentum, Own(1).more), (0.1, 0.25, 1)
+        )
         self.assertAlmostEqual(Own(1, momentum=0.2, alpha=0.8).momentum, 0.2)
         with self.assertRaisesRegex(ValueError, "Own: alpha and momentum are both given"):
             Own(1, momentum=0.5, alpha=0.75)
@@ -129,8 +150,15 @@ class Models(unittest.TestCase):
         torch.testing.assert_close(model[2].running_psi2, middle.pow(2).mean(0))
         self.assertEqual([m.training for m in model], [False, False, True, False])
         self.assertEqual(int(model[0].num_batches_tracked), 0)
-        for text, arguments in (("no batch", (model, [])), ("no module", (nn.Linear(3, 3), data))):
-            with self.assertRaisesRegex(ValueError, text):
+        for text, arguments in (
+            ("no batch", (model, [])),
+            ("no module", (nn.Linear(3, 3), data)),
+            ("recompute: batches is -1, a whole number of at least 1", (model, data, -1)),
+            ("recompute: batches is 2.5, a whole number of at least 1", (model, data, 2.5)),
+            ("recompute: the model is of type int", (3, data)),
+            ("recompute: the loader is of type int", (model, 3)),
+        ):
+            with self.assertRaisesRegex((TypeError, ValueError), text):
                 sn.recompute(*arguments)
 
     def test_centered_weights(self):

@@ -36,11 +36,20 @@ class Modules(unittest.TestCase):
                         )
 
     def test_no_second_derivative(self):
+        """Also where the loss is linear; the first one may have a graph."""
         for name in ("pn", "pn-released", "mabn", "un"):
-            x = next(batches(1))[0].requires_grad_()
-            (dx,) = torch.autograd.grad(make(name).double()(x).pow(3).sum(), x, create_graph=True)
-            with self.assertRaisesRegex(RuntimeError, "once_differentiable|twice"):
-                dx.sum().backward()
+            for power, affine in ((3, True), (1, True), (1, False)):
+                x = next(batches(1))[0].requires_grad_()
+                norm = make(name, affine=affine).double()
+                loss = norm(x).pow(power).sum()
+                (plain,) = torch.autograd.grad(loss, x, retain_graph=True)
+                norm = make(name, affine=affine).double()
+                (dx,) = torch.autograd.grad(norm(x).pow(power).sum(), x, create_graph=True)
+                self.assertTrue(torch.equal(plain, dx))
+                with self.assertRaisesRegex(
+                    RuntimeError, f"^{type(norm).__name__}: a second derivative is wanted"
+                ):
+                    dx.sum().backward()
 
     def test_layouts_and_masks(self):
         """The same rows in every layout; rows of padding have no influence."""
@@ -107,6 +116,8 @@ class Modules(unittest.TestCase):
                 (torch.zeros(4, 6), torch.ones(3, dtype=torch.bool)),
             ),
             (ValueError, "torch.bool", (torch.zeros(4, 6), torch.ones(4))),
+            (TypeError, "PowerNorm: the input is of type list", ([1.0],)),
+            (TypeError, "PowerNorm: the mask is of type list", (torch.zeros(4, 6), [True])),
         ):
             with self.assertRaisesRegex(error, text):
                 norm(*arguments)
@@ -135,6 +146,44 @@ class Modules(unittest.TestCase):
             for name in every - set(parameters):
                 with self.assertRaises((TypeError, ValueError), msg=f"{cls.__name__} {name}"):
                     cls(6, **{name: True})
+
+    def test_options_that_are_wrong(self):
+        """One line with the class, the option and its value, for every option of every class."""
+        sound = {"num_features": 6}
+        for cls in {cls for cls, _ in sn.METHODS.values()}:
+            for name, option in inspect.signature(cls).parameters.items():
+                values = ["x", "6", None, [1], math.nan, -1, 2.5, math.inf, 10**400, object()]
+                if name in ("device", "process_group"):
+                    continue
+                if name in ("alpha", "dtype"):  # None: not given
+                    values.remove(None)
+                if name == "dtype":
+                    values += [torch.int32, torch.complex64]
+                accepted = []
+                for value in values:
+                    with self.subTest(cls=cls.__name__, option=name, value=repr(value)[:20]):
+                        try:
+                            cls(**{**sound, name: value})
+                            accepted.append(type(value))
+                        except (TypeError, ValueError) as error:
+                            if "cannot be cut" in str(error):
+                                continue
+                            text = f"^{cls.__name__}: {name} is [^\n]{{1,160}}$"
+                            self.assertRegex(str(error), text)
+                self.assertLessEqual(set(accepted), {int, float}, f"{cls.__name__} {name}")
+        for text, options in (
+            ("num_features is '8', a whole number of at least 1 is", {"num_features": "8"}),
+            ("num_features is 8.0, a whole number of at least 1 is", {"num_features": 8.0}),
+            ("momentum is 1.5, a number from 0 to 1 is", {"momentum": 1.5}),
+            ("sync is 'no', True or False is", {"sync": "no"}),
+            ("dtype is torch.int32, a torch.dtype of floating point is", {"dtype": torch.int32}),
+        ):
+            with self.assertRaisesRegex((TypeError, ValueError), f"^BatchNorm: {text} wanted$"):
+                sn.BatchNorm(**{**sound, **options})
+        with self.assertRaisesRegex(
+            ValueError, "^UnitNorm: s_init is 0, a number above 0 is wanted"
+        ):
+            sn.UnitNorm(8, s_init=0)
 
     def test_representation(self):
         """Options that all have, and those that differ from the usual."""

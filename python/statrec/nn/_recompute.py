@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional
 import torch
 from torch import Tensor, nn
 
-from ._base import RunningNorm
+from ._base import RunningNorm, check_module, count
 
 _STATISTICS = ("running_mean", "running_var", "running_std", "running_psi2")
 
@@ -59,8 +59,16 @@ def recompute(
     statistics of all valid rows that pass. Normalizations use their batch as in training, the rest
     of the model is in evaluation; no gradients. nu, windows and num_batches_tracked stay, and so do
     modes. The loader yields (input, target) or inputs; for other signatures call(model, batch) runs
-    the model. batches: at most so many; None: all. Raises ValueError without a module or a batch.
+    the model. batches: at most so many, 1 or more; None: all. Raises ValueError without a module or
+    a batch.
     """
+    check_module("recompute", model)
+    if not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
+        raise TypeError(
+            f"recompute: the loader is of type {type(loader).__name__}, not an iterable"
+        )
+    if batches is not None:
+        batches = count("recompute", "batches", batches, 1)
     modules = [
         m
         for m in model.modules()

@@ -61,8 +61,8 @@ METHODS: Dict[str, Method] = {
 
 def method_of(name: str) -> Tuple[Type[Norm], Dict[str, Any]]:
     """Class and options of a name of METHODS, or of NAME+ls: the same after a layer scale."""
-    base, plus, scale = name.partition("+")
-    if base not in METHODS or (plus and scale != "ls"):
+    base, plus, scale = name.partition("+") if isinstance(name, str) else (name, "", "")
+    if not isinstance(name, str) or base not in METHODS or (plus and scale != "ls"):
         raise ValueError(
             f"no normalization is called {name!r:.80}; there are {', '.join(METHODS)}, and "
             "NAME+ls with a layer scale before those with running values"

@@ -28,7 +28,7 @@ class AdaNorm(RowNorm):
         **options: Unpack[RowOptions],
     ) -> None:
         super().__init__(num_features, eps, False, **options)
-        self.C, self.k = C, k
+        self.C, self.k = self._number("C", C), self._number("k", k)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         y = self._standardized(x, rows)

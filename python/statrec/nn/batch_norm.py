@@ -5,7 +5,7 @@ from typing import ClassVar, Dict, Mapping, Optional
 import torch
 from torch import Tensor
 
-from ._base import Moments, Rows, RunningNorm, SyncOptions, Texts, Unpack, centered
+from ._base import Default, Moments, Rows, RunningNorm, SyncOptions, Texts, Unpack, centered
 
 
 class BatchNorm(RunningNorm):
@@ -31,7 +31,7 @@ class BatchNorm(RunningNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        momentum: float = Default(0.1),
         affine: bool = True,
         track_running_stats: bool = True,
         *,
@@ -39,8 +39,9 @@ class BatchNorm(RunningNorm):
         **options: Unpack[SyncOptions],
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, **options)
-        self.unbiased, self.track_running_stats = unbiased, track_running_stats
-        if track_running_stats:
+        self.unbiased = self._flag("unbiased", unbiased)
+        self.track_running_stats = self._flag("track_running_stats", track_running_stats)
+        if self.track_running_stats:
             self._running("running_mean", 0)
             self._running("running_var", 1)
         else:
@@ -69,9 +70,7 @@ class BatchNorm(RunningNorm):
         """y by the moments of the batch."""
         return self._affine(batch.apart * rows.wide((batch.variance + self.eps).rsqrt()), rows)
 
-    def _after(
-        self, batch: Moments, rows: Rows, before: Mapping[str, Tensor]
-    ) -> Dict[str, Tensor]:
+    def _after(self, batch: Moments, rows: Rows, before: Mapping[str, Tensor]) -> Dict[str, Tensor]:
         """Running values after the call."""
         variance = self._population(batch.variance, rows)
         return {

@@ -5,7 +5,7 @@ from typing import Mapping
 import torch
 from torch import Tensor
 
-from ._base import Rows, RunningOptions, Unpack, centered
+from ._base import Default, Rows, RunningOptions, Unpack, centered
 from .batch_norm import BatchNorm
 
 
@@ -26,7 +26,7 @@ class BatchNormPowerNorm(BatchNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.05,
+        momentum: float = Default(0.05),
         affine: bool = True,
         *,
         layer_scale: int = 1,

@@ -1,11 +1,12 @@
 """Batch renormalization (Ioffe, NeurIPS 2017; docs/norms.md 15)."""
 
+import math
 from typing import ClassVar, Mapping
 
 import torch
 from torch import Tensor
 
-from ._base import Rows, RunningNorm, ScaledOptions, Texts, Unpack, centered
+from ._base import Default, Rows, RunningNorm, ScaledOptions, Texts, Unpack, centered
 
 
 class BatchRenorm(RunningNorm):
@@ -39,7 +40,7 @@ class BatchRenorm(RunningNorm):
         self,
         num_features: int,
         eps: float = 1e-3,
-        momentum: float = 0.01,
+        momentum: float = Default(0.01),
         affine: bool = True,
         *,
         r_max: float = 3,
@@ -50,13 +51,11 @@ class BatchRenorm(RunningNorm):
         **options: Unpack[ScaledOptions],
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, **options)
-        if r_max < 1 or d_max < 0:
-            raise ValueError(
-                f"{self._name()}: r_max is {r_max} and d_max {d_max}; r_max is at least 1, "
-                "d_max at least 0"
-            )
-        self.r_max, self.d_max, self.warmup = r_max, d_max, warmup
-        self.r_calls, self.d_calls = r_calls, d_calls
+        self.r_max = self._number("r_max", r_max, 1, math.inf)
+        self.d_max = self._number("d_max", d_max, 0, math.inf)
+        self.warmup = self._number("warmup", warmup, 0, math.inf)
+        self.r_calls = self._number("r_calls", r_calls, 0, math.inf)
+        self.d_calls = self._number("d_calls", d_calls, 0, math.inf)
         self._running("running_mean", 0)
         self._running("running_std", 1)
 

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ._base import Norm, Options, Rows, Texts, Unpack, for_each_row, kept_between
 
@@ -16,6 +16,8 @@ class Derf(Norm):
 
     method = "derf"
     shown: ClassVar[Texts] = {"affine": str}
+    alpha: nn.Parameter
+    s: nn.Parameter
 
     def __init__(
         self,
@@ -26,8 +28,8 @@ class Derf(Norm):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(num_features, 0, affine, **options)
-        self.alpha = self._parameter(alpha0)
-        self.s = self._parameter(s0)
+        self._parameter("alpha", self._number("alpha0", alpha0))
+        self._parameter("s", self._number("s0", s0))
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         return kept_between(self._curve, lambda z: self._affine(z, rows), x)

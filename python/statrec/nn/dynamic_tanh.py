@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from ._base import Norm, Options, Rows, Texts, Unpack, for_each_row, kept_between, tanh
 
@@ -15,6 +15,7 @@ class DynamicTanh(Norm):
 
     method = "dyt"
     shown: ClassVar[Texts] = {"affine": str}
+    alpha: nn.Parameter
 
     def __init__(
         self,
@@ -24,7 +25,7 @@ class DynamicTanh(Norm):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(num_features, 0, affine, **options)
-        self.alpha = self._parameter(alpha0)
+        self._parameter("alpha", self._number("alpha0", alpha0))
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         return kept_between(self._curve, lambda z: self._affine(z, rows), x)

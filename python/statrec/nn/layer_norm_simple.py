@@ -12,7 +12,5 @@ class LayerNormSimple(RowNorm):
 
     method = "ln-simple"
 
-    def __init__(
-        self, num_features: int, eps: float = 1e-5, **options: Unpack[RowOptions]
-    ) -> None:
+    def __init__(self, num_features: int, eps: float = 1e-5, **options: Unpack[RowOptions]) -> None:
         super().__init__(num_features, eps, False, **options)

@@ -25,11 +25,11 @@ class LayerScale(Norm):
         self, num_features: int, groups: int = 1, eps: float = 1e-5, **options: Unpack[Options]
     ) -> None:
         super().__init__(num_features, eps, False, **options)
-        if groups < 1 or num_features % groups:
+        self.groups = self._count("groups", groups, 1)
+        if num_features % groups:
             raise ValueError(
                 f"{self._name()}: {num_features} features cannot be cut into {groups} groups"
             )
-        self.groups = groups
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         return layer_scaled(x, rows.feature, self.groups, self.eps)

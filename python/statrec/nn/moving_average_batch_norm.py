@@ -1,13 +1,24 @@
 """Moving average batch normalization as released (Yan et al., ICLR 2020; docs/norms.md 16)."""
 
+import math
 from typing import Any, ClassVar, Mapping
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn.utils import parametrize
 
-from ._base import QuadraticNorm, Rows, ScaledOptions, Texts, Unpack, corrected, divide, keep
+from ._base import (
+    Default,
+    QuadraticNorm,
+    Rows,
+    ScaledOptions,
+    Texts,
+    Unpack,
+    corrected,
+    divide,
+    keep,
+    only_once,
+)
 
 
 class MovingAverageBatchNorm(QuadraticNorm):
@@ -42,7 +53,7 @@ class MovingAverageBatchNorm(QuadraticNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.02,
+        momentum: float = Default(0.02),
         affine: bool = True,
         *,
         buffer: int = 16,
@@ -51,9 +62,9 @@ class MovingAverageBatchNorm(QuadraticNorm):
         **options: Unpack[ScaledOptions],
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, **options)
-        if buffer < 1:
-            raise ValueError(f"{self._name()}: buffer is {buffer}, at least 1 is wanted")
-        self.buffer, self.warmup, self.clip_calls = buffer, warmup, clip_calls
+        self.buffer = self._count("buffer", buffer, 1)
+        self.warmup = self._number("warmup", warmup, 0, math.inf)
+        self.clip_calls = self._number("clip_calls", clip_calls, 0, math.inf)
         self._running("window_x2", 0, buffer)
         self._running("window_gz", 0, buffer)
 
@@ -98,7 +109,7 @@ class _Average(torch.autograd.Function):
         return divide(ctx, x, inverse, rows, inverse, calls, early)
 
     @staticmethod
-    @once_differentiable
+    @only_once("MovingAverageBatchNorm")
     def backward(ctx: Any, q: Tensor) -> Any:
         z, inverse, calls, early = ctx.saved_tensors
         gz = ctx.rows.mean(q * z)

@@ -4,9 +4,19 @@ from typing import Any, ClassVar, Mapping
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from ._base import QuadraticNorm, Rows, SyncOptions, Texts, Unpack, corrected, divide, keep
+from ._base import (
+    Default,
+    QuadraticNorm,
+    Rows,
+    SyncOptions,
+    Texts,
+    Unpack,
+    corrected,
+    divide,
+    keep,
+    only_once,
+)
 
 
 class PowerNorm(QuadraticNorm):
@@ -33,16 +43,14 @@ class PowerNorm(QuadraticNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        momentum: float = Default(0.1),
         affine: bool = True,
         *,
         alpha_bwd: float = 0.9,
         **options: Unpack[SyncOptions],
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, **options)
-        if not 0 <= alpha_bwd <= 1:
-            raise ValueError(f"{self._name()}: alpha_bwd is {alpha_bwd}, not from 0 to 1")
-        self.alpha_bwd = alpha_bwd
+        self.alpha_bwd = self._number("alpha_bwd", alpha_bwd, 0, 1)
         self._running("nu", 0)
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
@@ -75,7 +83,7 @@ class _Correction(torch.autograd.Function):
         return divide(ctx, x, inverse, rows, inverse, big_gamma, nu)
 
     @staticmethod
-    @once_differentiable
+    @only_once("PowerNorm")
     def backward(ctx: Any, q: Tensor) -> Any:
         z, inverse, big_gamma, nu = ctx.saved_tensors
         old = ctx.running.to(q.dtype)

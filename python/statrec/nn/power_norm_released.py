@@ -1,12 +1,23 @@
 """PowerNorm as its authors' code computes it (sIncerass/powernorm; docs/norms.md 12)."""
 
+import math
 from typing import Any, ClassVar, Mapping
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from ._base import QuadraticNorm, Rows, RunningOptions, Texts, Unpack, corrected, divide, keep
+from ._base import (
+    Default,
+    QuadraticNorm,
+    Rows,
+    RunningOptions,
+    Texts,
+    Unpack,
+    corrected,
+    divide,
+    keep,
+    only_once,
+)
 
 
 class PowerNormReleased(QuadraticNorm):
@@ -36,7 +47,7 @@ class PowerNormReleased(QuadraticNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        momentum: float = Default(0.1),
         affine: bool = True,
         *,
         alpha_bwd: float = 0.9,
@@ -44,10 +55,9 @@ class PowerNormReleased(QuadraticNorm):
         layer_scale: int = 1,
         **options: Unpack[RunningOptions],
     ) -> None:
-        super().__init__(
-            num_features, eps, momentum, affine, layer_scale=layer_scale, **options
-        )
-        self.alpha_bwd, self.warmup = alpha_bwd, warmup
+        super().__init__(num_features, eps, momentum, affine, layer_scale=layer_scale, **options)
+        self.alpha_bwd = self._number("alpha_bwd", alpha_bwd, 0, 1)
+        self.warmup = self._number("warmup", warmup, 0, math.inf)
         self._running("nu", 0)
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
@@ -85,7 +95,7 @@ class _Correction(torch.autograd.Function):
         return divide(ctx, x, inverse, rows, back, nu)
 
     @staticmethod
-    @once_differentiable
+    @only_once("PowerNormReleased")
     def backward(ctx: Any, q: Tensor) -> Any:
         z, back, nu = ctx.saved_tensors
         old = ctx.running.to(q.dtype)

@@ -4,7 +4,7 @@ from typing import Mapping
 
 from torch import Tensor
 
-from ._base import QuadraticNorm, Rows, SyncOptions, Unpack
+from ._base import Default, QuadraticNorm, Rows, SyncOptions, Unpack
 
 
 class PowerNormV(QuadraticNorm):
@@ -24,7 +24,7 @@ class PowerNormV(QuadraticNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.05,
+        momentum: float = Default(0.05),
         affine: bool = True,
         **options: Unpack[SyncOptions],
     ) -> None:

@@ -4,7 +4,7 @@ from typing import ClassVar, Mapping
 
 from torch import Tensor
 
-from ._base import Moments, Penalized, SyncOptions, Texts, Unpack, root
+from ._base import Default, Moments, Penalized, SyncOptions, Texts, Unpack, root
 from .batch_norm import BatchNorm
 
 
@@ -32,7 +32,7 @@ class RegularizedBatchNorm(Penalized, BatchNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.05,
+        momentum: float = Default(0.05),
         affine: bool = True,
         *,
         lambda_mean: float = 0.1,

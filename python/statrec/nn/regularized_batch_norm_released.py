@@ -5,7 +5,7 @@ from typing import ClassVar, Mapping
 import torch
 from torch import Tensor
 
-from ._base import Moments, Penalized, Rows, ScaledOptions, Texts, Unpack, root
+from ._base import Default, Moments, Penalized, Rows, ScaledOptions, Texts, Unpack, root
 from .batch_norm import BatchNorm
 
 
@@ -32,7 +32,7 @@ class RegularizedBatchNormReleased(Penalized, BatchNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.05,
+        momentum: float = Default(0.05),
         affine: bool = True,
         *,
         lambda_mean: float = 0.1,

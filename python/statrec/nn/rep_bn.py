@@ -5,7 +5,7 @@ from typing import ClassVar, Dict, Mapping, Optional
 import torch
 from torch import Tensor, nn
 
-from ._base import Moments, Rows, RunningNorm, SyncOptions, Texts, Unpack
+from ._base import Default, Moments, Rows, RunningNorm, SyncOptions, Texts, Unpack
 from .batch_norm import BatchNorm
 
 
@@ -24,6 +24,7 @@ class RepBN(BatchNorm):
     method = "repbn"
     shown: ClassVar[Texts] = {**RunningNorm.shown, "t0": str}
     lam: Tensor
+    eta: nn.Parameter
     ln_weight: Optional[nn.Parameter]
     ln_bias: Optional[nn.Parameter]
 
@@ -31,7 +32,7 @@ class RepBN(BatchNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.05,
+        momentum: float = Default(0.05),
         affine: bool = True,
         *,
         eta0: float = 1,
@@ -39,13 +40,15 @@ class RepBN(BatchNorm):
         **options: Unpack[SyncOptions],
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, True, unbiased=False, **options)
-        if t0 < 0:
-            raise ValueError(f"{self._name()}: t0 is {t0}, not zero or positive")
-        self.t0 = t0
-        self.eta = self._parameter(eta0)
-        self.ln_weight = self._parameter(1, num_features) if t0 else None
-        self.ln_bias = self._parameter(0, num_features) if t0 else None
-        self._state("lam", 1.0 if t0 else 0.0, dtype=torch.get_default_dtype())
+        self.t0 = self._number("t0", t0, 0)
+        self._parameter("eta", self._number("eta0", eta0))
+        self.ln_weight = self.ln_bias = None
+        if t0:
+            self._parameter("ln_weight", 1, num_features)
+            self._parameter("ln_bias", 0, num_features)
+        own = self._place["dtype"] or torch.get_default_dtype()
+        lam_type = torch.promote_types(own, torch.float32)
+        self._state("lam", 1.0 if t0 else 0.0, dtype=lam_type)
 
     def _mixed(self, bn: Tensor, x: Tensor, lam: Tensor, rows: Rows) -> Tensor:
         y = bn + self.eta.to(x.dtype) * x
@@ -71,7 +74,5 @@ class RepBN(BatchNorm):
             return before["lam"]
         return (1 - before["num_batches_tracked"].double() / self.t0).clamp(min=0)
 
-    def _after(
-        self, batch: Moments, rows: Rows, before: Mapping[str, Tensor]
-    ) -> Dict[str, Tensor]:
+    def _after(self, batch: Moments, rows: Rows, before: Mapping[str, Tensor]) -> Dict[str, Tensor]:
         return {**super()._after(batch, rows, before), "lam": self._share(before)}

@@ -1,12 +1,23 @@
 """Unified Normalization (Yang et al., ACM MM 2022; docs/norms.md 21)."""
 
+import math
 from typing import Any, ClassVar, Mapping
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from ._base import QuadraticNorm, Rows, SyncOptions, Texts, Unpack, corrected, divide, keep
+from ._base import (
+    Default,
+    QuadraticNorm,
+    Rows,
+    SyncOptions,
+    Texts,
+    Unpack,
+    corrected,
+    divide,
+    keep,
+    only_once,
+)
 from .moving_average_batch_norm import put
 
 
@@ -37,7 +48,7 @@ class UnifiedNorm(QuadraticNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        momentum: float = Default(0.1),
         affine: bool = True,
         *,
         window: int = 4,
@@ -46,9 +57,9 @@ class UnifiedNorm(QuadraticNorm):
         **options: Unpack[SyncOptions],
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, **options)
-        if window < 2:
-            raise ValueError(f"{self._name()}: window is {window}, at least 2 is wanted")
-        self.window, self.warmup, self.filter = window, warmup, filter
+        self.window = self._count("window", window, 2)
+        self.warmup = self._number("warmup", warmup, 0, math.inf)
+        self.filter = self._flag("filter", filter)
         self._running("window_x2", 0, window)
         self._running("window_gz", 0, window)
         self._running("mean_gz", 0)
@@ -104,7 +115,7 @@ class _Average(torch.autograd.Function):
         return divide(ctx, x, inverse, rows, inverse, calls, smooth, outlier)
 
     @staticmethod
-    @once_differentiable
+    @only_once("UnifiedNorm")
     def backward(ctx: Any, q: Tensor) -> Any:
         z, inverse, calls, smooth, outlier = ctx.saved_tensors
         gz, old = ctx.rows.mean(q * z), ctx.mean_gz.to(q.dtype)

@@ -1,12 +1,11 @@
 """Unit norm with a scale, from nGPT (Loshchilov et al., ICLR 2025; docs/norms.md 23)."""
 
 import math
-import math
 from typing import ClassVar
 
 from torch import Tensor
 
-from ._base import Norm, Options, Rows, Texts, Unpack
+from ._base import POSITIVE, Norm, Options, Rows, Texts, Unpack
 
 
 class UnitNorm(Norm):
@@ -36,13 +35,9 @@ class UnitNorm(Norm):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(num_features, eps, False, **options)
-        if s_init <= 0 or s_scale < 0:
-            raise ValueError(
-                f"{self._name()}: s_init is {s_init} and s_scale {s_scale}; a positive "
-                "number, and zero or a positive number are wanted"
-            )
-        self.s_init, self.s_scale = s_init, s_scale or 1 / math.sqrt(num_features)
-        self.weight = self._parameter(self.s_scale, num_features)
+        self.s_init = self._number("s_init", s_init, POSITIVE)
+        self.s_scale = self._number("s_scale", s_scale, 0) or 1 / math.sqrt(num_features)
+        self._parameter("weight", self.s_scale, num_features)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         assert self.weight is not None

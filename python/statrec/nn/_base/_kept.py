@@ -14,11 +14,17 @@ def kept_between(
     Otherwise the compiler computes it again from x, to save memory. For a tanh that takes longer
     than reading it. What goes from one checkpointed region to another is kept.
     """
-    if not (compiler.is_compiling() and x.is_cpu):
+    if not (compiler.is_compiling() and x.is_cpu) or _is_exporting():
         return second(first(x))
     for function in (first, second):
         x = checkpoint(function, x, use_reentrant=False, preserve_rng_state=False)
     return x
+
+
+def _is_exporting() -> bool:
+    """torch.export has no backward pass, and cannot run what is checkpointed."""
+    asked = getattr(compiler, "is_exporting", None)
+    return asked is not None and asked()
 
 
 def for_each_row(number: Tensor, x: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 type checker knows them by name; the defaults are those of Norm and RunningNorm."""
 
 import inspect
-import math
 import typing
 from typing import Any, Dict, Iterable, Iterator, Optional, Type
 
@@ -51,6 +50,10 @@ class SyncOptions(ScaledOptions, total=False):
     process_group: Any
 
 
+class Default(float):
+    """A number that was not given: an equal number of the caller's is another type."""
+
+
 def signature_of(cls: Type[Any]) -> inspect.Signature:
     """The constructor's signature with every option that **options stands for."""
     own = inspect.signature(cls.__init__)
@@ -77,22 +80,6 @@ def check_options(cls: Type[Any], method: str, given: Iterable[str], caller: str
                 f"{caller}: {method} has no option {name!r:.80}; it has {', '.join(known)}"
                 + (f"; {near}" if near else "")
             )
-
-
-def check_weights(cls: Type[Any], momentum: Optional[float], alpha: float) -> None:
-    """ValueError where alpha is given and momentum, which is not its default, says something else."""
-    known = (
-        base.__dict__["__signature__"].parameters
-        for base in cls.__mro__
-        if "__signature__" in base.__dict__
-    )
-    default = next(
-        parameters["momentum"].default for parameters in known if "momentum" in parameters
-    )
-    if momentum != default and (momentum is None or not math.isclose(momentum, 1 - alpha)):
-        raise ValueError(
-            f"{cls.__name__}: alpha and momentum are both given; one is wanted, alpha = 1 - momentum"
-        )
 
 
 def _named(unpacked: Any) -> Dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Dict, Mapping, Optional
 import torch
 from torch import Tensor, nn
 
+from ._checks import check_module
 from ._moments import Moments
 from ._norm import Texts
 from ._recomputation import within_backward
@@ -21,12 +22,8 @@ class Penalized(RunningNorm):
     _penalty: Optional[Tensor] = None
 
     def _weights(self, lambda_mean: float, lambda_std: float) -> None:
-        for name, value in (("lambda_mean", lambda_mean), ("lambda_std", lambda_std)):
-            if not 0 <= value < float("inf"):
-                raise ValueError(
-                    f"{self._name()}: {name} is {value}, zero or a positive number is wanted"
-                )
-        self.lambda_mean, self.lambda_std = lambda_mean, lambda_std
+        self.lambda_mean = self._number("lambda_mean", lambda_mean, 0)
+        self.lambda_std = self._number("lambda_std", lambda_std, 0)
         self._penalty = None
 
     def _penalty_of(
@@ -68,6 +65,7 @@ def penalty(model: nn.Module) -> Tensor:
     Call it once a forward pass: it forgets what it returns. With DistributedDataParallel and
     sync=True every process has the whole penalty, which its average of gradients leaves as it is.
     """
+    check_module("penalty", model)
     total: Optional[Tensor] = None
     for module in model.modules():
         if isinstance(module, Penalized) and module._penalty is not None:

@@ -1,8 +1,10 @@
 """Methods that divide by a root mean square and whose backward pass is their own: z = x/s, and
 dx = (q - c z)/s' with a coefficient c of each feature that is no derivative."""
 
-from typing import Any, Optional, Tuple
+import functools
+from typing import Any, Callable, Optional, Tuple
 
+import torch
 from torch import Tensor
 
 from ._options import SyncOptions, Unpack
@@ -48,6 +50,40 @@ def corrected(ctx: Any, q: Tensor, z: Tensor, coefficient: Tensor, inverse: Tens
     """The gradients of all arguments: dx = (q - coefficient z) inverse, None of the others."""
     dx = (q - ctx.rows.wide(coefficient) * z) * ctx.rows.wide(inverse)
     return (dx, *[None] * (len(ctx.needs_input_grad) - 1))
+
+
+class _Last(torch.autograd.Function):
+    """A gradient that has no derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, name: str) -> Tensor:
+        ctx.name = name
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise RuntimeError(
+            f"{ctx.name}: a second derivative is wanted; its backward pass is no derivative and "
+            "has none"
+        )
+
+
+def only_once(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """For the backward pass of a module of this name: RuntimeError where its own derivative is
+    asked for."""
+
+    def decorate(backward: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(backward)
+        def first(ctx: Any, q: Tensor) -> Any:
+            with torch.no_grad():
+                dx, *others = backward(ctx, q)
+            if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+                dx = _Last.apply(dx.detach().requires_grad_(), name)  # type: ignore[no-untyped-call]
+            return (dx, *others)
+
+        return first
+
+    return decorate
 
 
 def keep(buffer: Tensor, new: Tensor, rows: Rows) -> None:

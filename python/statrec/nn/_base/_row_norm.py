@@ -29,7 +29,7 @@ class RowNorm(Norm):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(num_features, eps, affine, **options)
-        self.unbiased = unbiased
+        self.unbiased = self._flag("unbiased", unbiased)
         self.placement = self._choice("placement", placement, "inside", "outside")
 
     def _deviations(self, x: Tensor, rows: Rows) -> Tuple[Tensor, Tensor]:

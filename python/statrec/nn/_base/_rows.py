@@ -103,6 +103,8 @@ def _feature(x: Tensor, features: int, channels_last: bool, name: str) -> int:
 
 
 def _check_mask(mask: Tensor, wanted: Tuple[int, ...], name: str) -> None:
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"{name}: the mask is of type {type(mask).__name__}, not a tensor")
     if mask.dtype != torch.bool or tuple(mask.shape) != wanted:
         raise ValueError(
             f"{name}: the mask has shape {tuple(mask.shape)} and is {mask.dtype}; "

@@ -1,5 +1,6 @@
 """The base of the modules with running values."""
 
+import math
 from typing import Any, Callable, ClassVar, Dict, Mapping, Optional
 
 import torch
@@ -7,7 +8,7 @@ from torch import Tensor
 
 from ._moments import centered, layer_scaled
 from ._norm import Norm, Texts
-from ._options import Options, Unpack, check_weights
+from ._options import Default, Options, Unpack
 from ._recomputation import Calls, within_backward
 from ._rows import Rows
 from ._sync import group_of
@@ -48,27 +49,36 @@ class RunningNorm(Norm):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(num_features, eps, affine, **options)
-        if alpha is not None:
-            check_weights(type(self), momentum, alpha)
-            momentum = 1 - alpha
-        if momentum is None or not 0 <= momentum <= 1:
-            raise ValueError(
-                f"{self._name()}: momentum is {momentum} and alpha {alpha}; numbers from "
-                "0 to 1 are wanted, alpha = 1 - momentum"
-            )
-        if layer_scale < 0 or (layer_scale and num_features % layer_scale):
+        self.momentum = self._weight(momentum, alpha)
+        self.layer_scale = self._count("layer_scale", layer_scale, 0)
+        if self.layer_scale and self.num_features % self.layer_scale:
             raise ValueError(
                 f"{self._name()}: {num_features} features cannot be cut into "
                 f"{layer_scale} groups of the layer scale"
             )
-        if (sync or process_group is not None) and not self.synchronizes:
+        self.check, self.sync = self._flag("check", check), self._flag("sync", sync)
+        if (self.sync or process_group is not None) and not self.synchronizes:
             raise ValueError(f"{self._name()}: the method has no synchronized statistics")
-        self.momentum, self.layer_scale, self.check = momentum, layer_scale, check
-        self.sync, self.process_group = sync, process_group
+        self.process_group = process_group
         self._first: Dict[str, float] = {}
         self._state("num_batches_tracked", 0, dtype=torch.long)
         self._calls = Calls()
         self._watcher: Optional[Callable[[Any, Tensor, Tensor], None]] = None
+
+    def _weight(self, momentum: Optional[float], alpha: Optional[float]) -> float:
+        """Weight of the new value: momentum, or 1 - alpha."""
+        weight = float(self._number("momentum", momentum, 0, 1))
+        if alpha is None:
+            return weight
+        new = 1 - float(self._number("alpha", alpha, 0, 1))
+        if isinstance(momentum, Default):
+            return new
+        if not math.isclose(weight, new, abs_tol=1e-12):
+            raise ValueError(
+                f"{self._name()}: alpha and momentum are both given, {alpha} and {momentum}; one is "
+                "wanted, alpha = 1 - momentum"
+            )
+        return weight
 
     @property
     def alpha(self) -> float:
@@ -84,6 +94,11 @@ class RunningNorm(Norm):
     def _running(self, name: str, first: float, *slots: int) -> None:
         """Adds a running value [slots, features]."""
         self._state(name, float(first), *slots, self.num_features)
+
+    def reset_parameters(self) -> None:
+        """Parameters and running values as they were at construction."""
+        super().reset_parameters()
+        self.reset_running_stats()
 
     def reset_running_stats(self) -> None:
         """Running values as they were at construction."""
