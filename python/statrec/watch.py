@@ -25,7 +25,7 @@ import torch
 
 from ._gpu import _cards
 from ._watching import (_derived, _fetched, _forward, _given, _labels, _nodes, _notices, _open_runs, _passes,
-                        _ranks, _running, _sites, _taps)
+                        _ranks, _resumed, _running, _sites, _taps)
 from ._watching._mask import Mask
 from ._watching._rows import Rows, number
 from ._watching._say import warn
@@ -60,7 +60,8 @@ class Watch:
     of rank 0. every=N: record the sites in every N-th step (and rows of /steps always).
     vectors=False: scalars only. gradient_norms=False: omit dx_norm, direct_norm and their bn
     variants, which cost a pass over g. on_error: "warn" continues without recording, "raise" stops
-    the training. kind: a text, or a function of a site's name. start: steps before this run.
+    the training. kind: a text, or a function of a site's name. start: steps before this run;
+    default: 0, with resume=True the last step of the file. Its rows after start are replaced.
     verbose: print the number of sites and the classes that look like norms and are not recorded
     (sites_left_out). forward=True: every forward pass is recorded in any mode, and nothing of
     gradients. labels: names for step(label=...).
@@ -71,7 +72,7 @@ class Watch:
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
                  eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1,
                  activations_every=0, on_error="warn",
-                 gradient_norms=True, kind=None, start=0, verbose=True, forward=False, labels=(),
+                 gradient_norms=True, kind=None, start=None, verbose=True, forward=False, labels=(),
                  on_finding=None, findings_every=500, recorder=_recorder, **options):
         self._closed = True  # until all is there
         _given.watch(model, repeat, phases, every, activations_every, on_error, forward, start)
@@ -83,36 +84,44 @@ class Watch:
                                                        alpha, eps, kind)
         self._ranks = _ranks.choose(ranks, found, process_group)
         self.path, self._pid = os.fspath(path), os.getpid()
+        resumed = self._resumed(found, start) if options.get("resume") else None
         repeat = repeat or "last"
         self._repeat = "merge" if self._ranks.merge else repeat
-        self._every, self._on_error, self._number = every, on_error, start
-        resume, self._gathered = bool(options.get("resume")), None
-        self.failure, self._seconds, self._metrics = None, 0.0, []
+        self._every, self._on_error, self._gathered = every, on_error, None
+        self._number = resumed.start if resumed else start or 0
+        self.failure, self._seconds = None, 0.0
         self._tensors, self._alpha, self._running = {}, alpha, {}
         self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
         self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
         self._verbose, self._masked, self._followers, self._taps = verbose, False, [], []
-        self._rows = Rows(self._recorder, self.path, self._taps, self._repeat, gradient_norms, resume,
-                          forward)
+        self._rows = Rows(self._recorder, self._taps, self._repeat, gradient_norms, resumed, forward)
         self._derived = _derived.Derived(self._recorder, self._repeat == "merge", activations_every, forward,
-                                         resume)
+                                         resumed is not None)
         if self.labels:
             self._rows.declare_scalar(_labels.SCALAR, "", _labels.definition(self.labels), "step",
                                       self._recorder is not None)
         self._shared = _taps.Shared(repeat, gradient_norms)
-        self._make_taps(model, found)
+        self._make_taps(model, found, resumed.widths if resumed else {})
         self._derived.of_modules(self._taps, self._running)
         if findings is not None and self._recorder is not None:
             self._followers.append(findings)
         if verbose and self._ranks.writes:
-            self._say_sites()
+            self._say_sites(resumed)
         self._closed = False
         _open_runs.add(self)
 
-    def _say_sites(self):
+    def _resumed(self, found, start):
+        """The run that this one continues, the same on all ranks that record."""
+        sites = [one for site in found for _, one in _sites.of_phases(site, self.phases)]
+        if not (self._ranks.writes or self._ranks.merge):
+            return None
+        return self._ranks.agree(lambda: _resumed.checked(self.path, start, sites))
+
+    def _say_sites(self, resumed):
         left = self.sites_left_out
         more = f"; not recorded: {_sites.counted(left)} (statrec.register)" if left else ""
+        more += f"; continues {resumed.source} (last step {resumed.last}) after step {resumed.start}" if resumed else ""
         count = len(self._taps)
         print(f"statrec: {self.path}: sites {count} of {count + len(left)}{more}", file=sys.stderr)
 
@@ -126,7 +135,8 @@ class Watch:
                         ranks=self._ranks.told)
             self._recorder = recorder(self.path, **{**told, **options})
 
-    def _make_taps(self, model, found):
+    def _make_taps(self, model, found, widths):
+        """widths: {name: features} of the sites of a file that goes on."""
         self._cards = None
         self._taps_made = self._ranks.writes or self._ranks.merge
         if not self._taps_made:
@@ -140,6 +150,7 @@ class Watch:
         for site in found:
             near = next(iter(site.module.parameters(recurse=False)), None)
             for phase, one in _sites.of_phases(site, self.phases):
+                one.width = one.width or widths.get(one.name)
                 self._taps.append(self._tap_class(one, self._shared, phase))
                 self._taps[-1].prepare(device if near is None else near.device)
         devices = {tensor.device for tensor in tensors}
@@ -178,10 +189,10 @@ class Watch:
                better: Union[str, int] = 0) -> None:
         """Declares a metric for evaluate(name=...); better: "more" or "less"."""
         if not self._ended("metric"):
-            _given.declaration("metric", name, self._metrics, self._gathered is not None)
+            _given.declaration("metric", name, self._rows.metrics, self._gathered is not None)
         if self._live:
             self._recorder.add_metric(name, unit, definition, better)
-        self._metrics.append(name)
+        self._rows.metrics.append(name)
 
     def mask(self, valid: Optional[torch.Tensor], sites: Optional[str] = None) -> None:
         """Sets the valid rows of the forward passes up to the next step() or mask().
@@ -230,7 +241,7 @@ class Watch:
             scalars[_labels.SCALAR] = _labels.number(self.labels, label) if self.labels else label
         self._rows.check(scalars)
         _given.step(loss, lr, tokens, epoch, grad_norm, update)
-        _given.step_number(step, -1 if self._gathered is None else self._number)
+        _given.step_number(step, self._number if self._gathered is not None else 0 if self._rows.resumes else -1)
         _given.factor(scaler, grad_scale)
         if not self._listening:
             self._ended("step")
@@ -394,14 +405,14 @@ class Watch:
         Raises TypeError for a metric that was not declared or is no number; recording continues.
         """
         _given.number(epoch, "evaluate: epoch")
-        _given.metrics(metrics, self._metrics)
+        _given.metrics(metrics, self._rows.metrics)
         self._ended("evaluate")
         if not self._live:
             return
         try:
             self._drain()
-            self._recorder.evaluate(self._number, number(epoch),
-                                    **{name: number(value) for name, value in metrics.items()})
+            self._rows.evaluate(self._number, number(epoch),
+                                {name: number(value) for name, value in metrics.items()})
         except Exception as error:
             self._fail(error)
 
@@ -561,7 +572,7 @@ class Watch:
             if status is None:
                 status = "diverged" if self._diverged else "complete"
             if not self._rows.declared:
-                self._rows.declare(self._number)
+                self._rows.declare(self._number + 1)
             self.detach()
             self._recorder.close(status, reason)
             self._follow(end=True)

@@ -98,7 +98,7 @@ def watch(model, repeat, phases, every, activations_every, on_error, forward, st
         _refused(ValueError, "every", "a number of steps from 1", f"{every!r:.80}")
     if not isinstance(activations_every, int) or activations_every < 0:
         _refused(ValueError, "activations_every", "a number of recorded steps, 0 for none,", f"{activations_every!r:.80}")
-    if not hasattr(start, "__index__") or start < 0:
+    if start is not None and (not hasattr(start, "__index__") or start < 0):
         _refused(ValueError, "start", "a number of steps", f"{start!r:.80}")
     if forward and activations_every:
         raise ValueError("activations_every: forward=True records the size of inputs in every recorded step")
