@@ -93,23 +93,33 @@ class Watch:
         self._tensors, self._alpha, self._running = {}, alpha, {}
         self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
         self._diverged = self._parted = False
-        self._make_recorder(recorder, options, model)
         self._verbose, self._masked, self._followers, self._taps = verbose, False, [], []
-        self._rows = Rows(self._recorder, self._taps, self._repeat, gradient_norms, resumed, forward)
-        self._derived = _derived.Derived(self._recorder, self._repeat == "merge", activations_every, forward,
+        self._shared = _taps.Shared(repeat, gradient_norms)
+        self._make_recorder(recorder, options, model)
+        try:
+            self._begin(model, found, resumed, gradient_norms, activations_every, findings)
+        except BaseException:
+            self.detach()
+            if self._recorder is not None:
+                self._recorder.abandon()  # it has no rows: its file goes
+            raise
+        self._closed = False
+        _open_runs.add(self)
+
+    def _begin(self, model, found, resumed, norms, activations_every, findings):
+        """What may fail when there is a file."""
+        self._rows = Rows(self._recorder, self._taps, self._repeat, norms, resumed, self._forward)
+        self._derived = _derived.Derived(self._recorder, self._repeat == "merge", activations_every, self._forward,
                                          resumed is not None)
         if self.labels:
             self._rows.declare_scalar(_labels.SCALAR, "", _labels.definition(self.labels), "step",
                                       self._recorder is not None)
-        self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_taps(model, found, resumed.widths if resumed else {})
         self._derived.of_modules(self._taps, self._running)
         if findings is not None and self._recorder is not None:
             self._followers.append(findings)
-        if verbose and self._ranks.writes:
+        if self._verbose and self._ranks.writes:
             self._say_sites(resumed)
-        self._closed = False
-        _open_runs.add(self)
 
     def _resumed(self, found, start):
         """The run that this one continues, the same on all ranks that record."""

@@ -102,6 +102,9 @@ class FakeRecorder:
         if self.status is None:
             self.status, self.reason = status, reason
 
+    def abandon(self):
+        self.close("abandoned")
+
     def passes(self, site, step=-1):
         """What was put at a site in a step."""
         return [one for one in self.steps[step]["passes"] if one["site"] == site]

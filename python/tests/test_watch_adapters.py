@@ -1,6 +1,7 @@
 """Norms whose forward is not torch's own: recorded as what they compute, or named as left out."""
 import contextlib
 import io
+import math
 import unittest
 import warnings
 from unittest import mock
@@ -35,6 +36,60 @@ class BatchNormAct(Spied, nn.BatchNorm2d):
         y = F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
                          self.training, self.momentum, self.eps)
         return F.relu_(self.seen(x, y))
+
+
+class FuncNorm(nn.Module):
+    """A user's own, without the attributes of torch's."""
+    weight_of_new = (0.1,)  # arguments of F.batch_norm
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+        self.register_buffer("running_mean", torch.zeros(width))
+        self.register_buffer("running_var", torch.ones(width))
+
+    def forward(self, x):
+        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.training,
+                            *self.weight_of_new)
+
+
+class FuncNormAct(FuncNorm):
+    weight_of_new = (0.25,)
+
+    def forward(self, x):
+        return super().forward(x).relu()
+
+
+class FuncNormOld(FuncNorm):
+    """Its momentum is the weight of the old value, as some frameworks have it."""
+
+    def __init__(self, width, momentum=0.7):
+        super().__init__(width)
+        self.momentum = momentum
+
+    def forward(self, x):
+        variance, mean = torch.var_mean(x, 0, correction=0)
+        with torch.no_grad():
+            self.running_mean.lerp_(mean, 1 - self.momentum)
+            self.running_var.lerp_(variance, 1 - self.momentum)
+        return (x - mean) * (variance + 1e-5).rsqrt() * self.weight + self.bias
+
+
+class FuncNormMean(FuncNormOld):
+    """Averages over all steps."""
+
+    def __init__(self, width):
+        super().__init__(width)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+
+    def forward(self, x):
+        self.steps.add_(1)
+        self.momentum = 1 - 1 / self.steps.item()
+        return super().forward(x)
+
+
+class BatchNorm1d(FuncNorm):
+    """Only its name is torch's."""
 
 
 class GroupNormAct(Spied, nn.GroupNorm):
@@ -218,6 +273,23 @@ class OwnForward(WatchCase):
         vectors = run.recorder.steps[0]["vectors"]
         self.assertEqual(vectors["1", "mu"], [0.30000001192092896] * 8)
         self.assertEqual(vectors["1", "sigma2"], [0.5] * 8)
+
+    def test_weight_of_the_old_mean(self):
+        """What the running mean does says alpha, not what an attribute is called; the sums are right."""
+        for norm, alpha in ((FuncNorm, 0.9), (FuncNormAct, 0.75), (FuncNormOld, 0.7), (FuncNormMean, None),
+                            (BatchNorm1d, 0.9)):
+            with self.subTest(norm.__name__):
+                model = nn.Sequential(nn.Linear(5, 4), norm(4))
+                x = model[0](torch.randn(9, 5)).detach().requires_grad_()
+                with fake_watch(model[1]) as run:
+                    model[1](x).square().sum().backward()
+                    run.step()
+                declared, = run.recorder.sites
+                self.assertEqual((declared["norm"], declared["alpha"] if alpha else None), ("bn", alpha))
+                self.assertTrue(alpha or math.isnan(declared["alpha"]))
+                got, = run.recorder.passes(declared["name"])
+                mean = torch.tensor(got["mean"], dtype=torch.float64)
+                self.assertLess((mean - x.detach().double().mean(0)).abs().max(), 1e-6)
 
     def test_input_by_keyword(self):
         class Model(nn.Module):

@@ -1,9 +1,11 @@
 """statrec.watch with the library: what is in the file, and training goes on when it breaks."""
+import gc
 import os
 import shutil
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 from watch_help import joined, reference, watch
 
@@ -12,6 +14,7 @@ from torch import nn
 
 try:
     import statrec
+    from statrec._watching import _derived, _taps
     from statrec._library import library
     library()
 except Exception as error:  # other tests tell what is missing
@@ -126,6 +129,20 @@ class File(unittest.TestCase):
         with self.assertRaises(statrec.Error):
             watch(model, self.path)
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
+
+    def test_failures_of_watch_leave_nothing(self):
+        """Neither a file nor a hook, wherever it fails after the file is there."""
+        for where, name in ((_taps.Tap, "__init__"), (_derived.Derived, "of_modules"), (_taps.Tap, "prepare")):
+            model = model_of()
+            with mock.patch.object(where, name, side_effect=KeyError("planted")):
+                with self.assertRaisesRegex(KeyError, "planted"), warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    watch(model, self.path)
+            gc.collect()
+            self.assertEqual(os.listdir(self.where), [])
+            self.assertFalse(any(module._forward_hooks for module in model.modules()))
+        with watch(model_of(), self.path, verbose=False):
+            pass
 
     def test_exception_and_no_step(self):
         with self.assertRaises(ValueError):

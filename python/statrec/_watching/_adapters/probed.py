@@ -57,6 +57,8 @@ def describe(site, module):
         site.own_running, site.alpha = True, 1.0
     elif found.norm == "bn":
         batch.running(site, module)
+        if site.own_running and not isinstance(module, nn.modules.batchnorm._BatchNorm):
+            site.alpha = found.alpha  # what it calls momentum may be the weight of either value
     return True
 
 
