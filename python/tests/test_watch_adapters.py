@@ -88,6 +88,22 @@ class FuncNormMean(FuncNormOld):
         return super().forward(x)
 
 
+class LazyNorm(nn.modules.lazy.LazyModuleMixin, nn.Module):
+    """A user's own whose gain has no shape before its first forward pass."""
+    cls_to_become = None
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.parameter.UninitializedParameter()
+
+
+class LazyFRN(LazyNorm):
+    """Known by its name."""
+
+
+LazyFRN.__name__ = "LazyFilterResponseNorm"
+
+
 class BatchNorm1d(FuncNorm):
     """Only its name is torch's."""
 
@@ -342,6 +358,19 @@ class OwnForward(WatchCase):
         first, second = (step["vectors"] for step in run.recorder.steps)
         self.assertEqual([first["1", "mu"], first["1", "sigma2"]], [[0.0] * 4, [1.0] * 4])
         self.assertNotEqual(second["1", "mu"], [0.0] * 4)
+
+    def test_lazy_modules_beside_it(self):
+        """Sites are recorded beside lazy modules; a norm that has no shapes yet is an error with the way out."""
+        for model in (nn.Sequential(nn.LazyConv2d(8, 3), nn.BatchNorm2d(8)), nn.Sequential(nn.LazyLinear(8), nn.LayerNorm(8))):
+            with fake_watch(model) as run:
+                model(torch.randn(4, 3, 5, 5)).square().sum().backward()
+                run.step()
+            self.assertEqual(len(run.recorder.passes("1")), 1)
+        for norm in (LazyNorm(), LazyFRN()):
+            model = nn.Sequential(nn.LazyLinear(8), norm, nn.LayerNorm(8))
+            with self.assertRaisesRegex(ValueError, "watch: a Lazy.* has no shapes yet: run one batch"):
+                fake_watch(model)
+            self.assertEqual(fake_watch(model, "2").sites, ["2"])
 
     def test_failed_forward_leaves_no_trace(self):
         """An exception within the norm: later calls of torch's functions are not heard."""

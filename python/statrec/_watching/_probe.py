@@ -34,12 +34,19 @@ _by_kind = {}
 def find(module):
     """The Finding for a module, or None. Modules of a class with the same parts, shapes and settings
     are probed once."""
+    _must_have_shapes(module)
     if module not in _known:
         kind = _kind(module)
         if kind not in _by_kind:
             _by_kind[kind] = _probe(module)
         _known[module] = _by_kind[kind]
     return _known[module]
+
+
+def _must_have_shapes(module):
+    if any(map(torch.nn.parameter.is_lazy, [*module.parameters(), *module.buffers()])):
+        raise ValueError(f"watch: a {class_of(module).__name__} has no shapes yet: run one batch through the model "
+                         "before watch()")
 
 
 def _kind(module):
@@ -120,6 +127,7 @@ def _answers(twin):
 def features_first(module):
     """Whether the features of its input are dimension 1, told by which random input it accepts;
     None: it accepts none."""
+    _must_have_shapes(module)
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             return next((first for first, x, y, _ in _answers(_random_copy(module))

@@ -32,8 +32,10 @@ def _has_vectors_only(module):
 
 def _could_be(module):
     """Whether it is built as norms are: no parts, vectors of one size, an eps."""
-    sizes = {value.numel() for value in module._parameters.values() if value is not None}
-    flat = all(value is None or value.dim() == 1 for value in module._parameters.values())
+    own = [value for value in module._parameters.values() if value is not None]
+    if any(map(nn.parameter.is_lazy, own)):
+        return False
+    sizes, flat = {value.numel() for value in own}, all(value.dim() == 1 for value in own)
     return (not module._modules and len(sizes) == 1 and flat
             and any("eps" in name.lower() for name in vars(module))
             and not _probe.class_of(module).__module__.startswith("torch."))
