@@ -75,7 +75,8 @@ class Watch:
                  gradient_norms=True, kind=None, start=None, verbose=True, forward=False, labels=(),
                  on_finding=None, findings_every=500, recorder=_recorder, **options):
         self._closed = True  # until all is there
-        _given.watch(model, repeat, phases, every, activations_every, on_error, forward, start)
+        _given.watch(model, repeat, phases, every, activations_every, on_error, forward, start, alpha, eps,
+                     findings_every)
         findings = _findings(on_finding, findings_every)
         _check_options(options)
         self.phases, self.labels, self._forward = tuple(phases), _labels.checked(labels), forward

@@ -53,7 +53,7 @@ class Refused(WatchCase):
                              self.run.step, **{name: value})
         self.refused(TypeError, "step: loss: a real number", self.run.step, loss=torch.tensor(1j))
         for name, value in (("lr", -1), ("tokens", -5), ("update", -1), ("tokens", math.nan),
-                            ("tokens", 2 ** 63), ("step", 10), ("step", 10 ** 20)):
+                            ("tokens", 2 ** 63), ("tokens", 1.5), ("update", 0.5), ("step", 11.5), ("step", 10), ("step", 10 ** 20)):
             if name == "step":
                 self.step()
             self.refused(ValueError, f"step: {name}: .* got", self.run.step, **{name: value})
@@ -136,12 +136,37 @@ class Options(InDirectory):
         for name in ("every", "activations_every", "start"):
             with self.assertRaisesRegex(ValueError, f"{name}: a number of .* got -1"):
                 self.watched(**{name: -1})
-        run = self.watched(vectors_every=-1)
+        for name, values in (("alpha", (1.5, -1, math.nan, None)), ("eps", (-1e-5, math.nan, math.inf, None)),
+                             ("every", (0, 1.5, "x", None)), ("activations_every", (1.5, None)),
+                             ("start", (1.5, "x", 2 ** 63)), ("findings_every", (0, 1.5, "x"))):
+            for value in values:
+                with self.assertRaisesRegex(ValueError, f"^{name}: .* is wanted, got {value!r}"):
+                    self.watched(**{name: value})
+        for name in ("alpha", "eps"):
+            with self.assertRaisesRegex(TypeError, f"^{name}: a number .* got 'x'"):
+                self.watched(**{name: "x"})
+        run = self.watched(vectors_every=-1, alpha=1)
         run.step(loss=1.0)
         self.assertEqual(run.recorder.vectors_every, 1)  # as without it
         for every in (0, -1, "x"):
             with self.assertRaisesRegex(ValueError, "log_to: every is a number of steps from 1"):
                 run.log_to(None, every=every)
+
+    def test_eps_of_registered_classes(self):
+        class Registered(nn.Module):
+            eps = None
+
+            def forward(self, x):
+                return x * 1
+
+        for eps in (-1.0, math.nan, None):
+            with self.assertRaisesRegex((TypeError, ValueError), "register: eps"):
+                statrec.register(Registered, "rmsnorm", gain=None, eps=eps)
+        statrec.register(Registered, "rmsnorm", gain=None)
+        run = fake_watch(Registered())
+        run.step()
+        run.close()
+        self.assertEqual(run.sites, ["Registered"])
 
     def test_one_path_twice(self):
         run = self.watched()

@@ -3,6 +3,7 @@ name before anything reaches the recorder, which would end with it; recording co
 from __future__ import annotations
 
 import math
+import sys
 
 import torch
 from torch import nn
@@ -34,7 +35,7 @@ def number(value, what, low=-math.inf, whole=False):
         found = float(value)
     except (TypeError, ValueError, OverflowError):
         _refused(TypeError, what, "a number or a tensor with one element", f"{value!r:.80}")
-    if found < low or whole and not found < _LARGEST:
+    if found < low or whole and not (found < _LARGEST and found == int(found)):
         _refused(ValueError, what, f"{'an integer' if whole else 'a number'} from {low}", f"{found:.12g}")
 
 
@@ -84,7 +85,19 @@ def declaration(what, name, declared, late):
         raise ValueError(f"{what}: {name} is declared after the first step; declare it before")
 
 
-def watch(model, repeat, phases, every, activations_every, on_error, forward, start):
+def _count(value, what, wanted, low):
+    if not hasattr(value, "__index__") or not low <= value < _LARGEST:
+        _refused(ValueError, what, wanted, f"{value!r:.80}")
+
+
+def fraction(value, what, wanted, high=1):
+    """A number from 0 to high."""
+    number(value, what)
+    if value is None or not 0 <= float(value) <= high:
+        _refused(ValueError, what, wanted, f"{value!r:.80}")
+
+
+def watch(model, repeat, phases, every, activations_every, on_error, forward, start, alpha, eps, findings_every):
     """Arguments of watch() whose ranges no other function checks."""
     if not isinstance(model, nn.Module):
         _refused(TypeError, "watch", "a torch.nn.Module", type(model).__name__)
@@ -94,12 +107,12 @@ def watch(model, repeat, phases, every, activations_every, on_error, forward, st
         _refused(ValueError, "repeat", '"last" or "merge"', f"{repeat!r:.80}")
     if on_error not in ("warn", "raise"):
         _refused(ValueError, "on_error", '"warn" or "raise"', f"{on_error!r:.80}")
-    if not isinstance(every, int) or every < 1:
-        _refused(ValueError, "every", "a number of steps from 1", f"{every!r:.80}")
-    if not isinstance(activations_every, int) or activations_every < 0:
-        _refused(ValueError, "activations_every", "a number of recorded steps, 0 for none,", f"{activations_every!r:.80}")
-    if start is not None and (not hasattr(start, "__index__") or start < 0):
-        _refused(ValueError, "start", "a number of steps", f"{start!r:.80}")
+    _count(every, "every", "a number of steps from 1", 1)
+    _count(activations_every, "activations_every", "a number of recorded steps, 0 for none,", 0)
+    _count(0 if start is None else start, "start", "a number of steps", 0)
+    _count(findings_every, "findings_every", "a number of steps from 1", 1)
+    fraction(alpha, "alpha", "the weight of the old running value, from 0 to 1,")
+    fraction(eps, "eps", "a finite number from 0", sys.float_info.max)
     if forward and activations_every:
         raise ValueError("activations_every: forward=True records the size of inputs in every recorded step")
 
