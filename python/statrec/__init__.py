@@ -78,8 +78,9 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     vectors=False, vectors_every=N (0: never; -1, the default: as often as size_limit and overhead
     allow), ...
 
-    Raises ValueError if no module is a normalization, TypeError for an unknown option, and
-    statrec.Error if the file cannot be made. Everything that is recorded: docs/python-watch.md.
+    Raises ValueError if no module is recognised as a normalization but some look like one, TypeError for
+    an unknown option, and statrec.Error if the file cannot be made. A model without normalizations
+    needs sites of statrec.tap before the first run.step(), which otherwise raises ValueError. Everything that is recorded: docs/python-watch.md.
     """
     from .watch import watch as begin
     return begin(model, path, sites=sites, observe=observe, observe_output=observe_output,

@@ -25,7 +25,8 @@ import torch
 
 from ._gpu import _cards
 from ._watching import (_derived, _fetched, _forward, _given, _labels, _nodes, _notices, _open_runs, _passes,
-                        _ranks, _resumed, _running, _sites, _taps)
+                        _ranks, _resumed, _running, _sites, _taps,
+                        _unseen)
 from ._watching._mask import Mask
 from ._watching._rows import Rows, number
 from ._watching._say import warn
@@ -82,7 +83,7 @@ class Watch:
         self.phases, self.labels, self._forward = tuple(phases), _labels.checked(labels), forward
         self._notices = _notices.Notices(repeat, forward)
         found, self.sites_left_out = _sites.find_sites(model, sites, observe, observe_output,
-                                                       alpha, eps, kind)
+                                                       alpha, eps, kind, tensors=True)
         self._ranks = _ranks.choose(ranks, found, process_group)
         self.path, self._pid = os.fspath(path), os.getpid()
         resumed = self._resumed(found, start) if options.get("resume") else None
@@ -94,6 +95,7 @@ class Watch:
         self._tensors, self._alpha, self._running = {}, alpha, {}
         self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
         self._diverged = self._parted = False
+        self._chosen, self._cards, self._unseen = sites, None, None
         self._verbose, self._masked, self._followers, self._taps = verbose, False, [], []
         self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_recorder(recorder, options, model)
@@ -133,6 +135,7 @@ class Watch:
         left = self.sites_left_out
         more = f"; not recorded: {_sites.counted(left)} (statrec.register)" if left else ""
         more += f"; continues {resumed.source} (last step {resumed.last}) after step {resumed.start}" if resumed else ""
+        more += "" if self._taps or left else "; no normalization module: statrec.tap(x, name) adds sites"
         count = len(self._taps)
         print(f"statrec: {self.path}: sites {count} of {count + len(left)}{more}", file=sys.stderr)
 
@@ -148,7 +151,6 @@ class Watch:
 
     def _make_taps(self, model, found, widths):
         """widths: {name: features} of the sites of a file that goes on."""
-        self._cards = None
         self._taps_made = self._ranks.writes or self._ranks.merge
         if not self._taps_made:
             return
@@ -156,6 +158,8 @@ class Watch:
         if _sites.is_compiled(model):
             warn("the model is compiled already: call watch() before torch.compile, or nothing is "
                  "recorded of parts that have run")
+        if self._chosen is None:
+            self._unseen = _unseen.Unseen(model, found)
         tensors = [*model.parameters(), *model.buffers()]
         device = tensors[0].device if tensors else torch.device("cpu")
         for site in found:
@@ -171,6 +175,8 @@ class Watch:
 
     def _tap(self, x, name, features):
         """A tensor of statrec.tap; its site is there from the first step on."""
+        if self._unseen is not None:
+            self._unseen.tapped(x)
         tap = self._tensors.get(name)
         if tap is None:
             if self._gathered is not None:
@@ -258,6 +264,8 @@ class Watch:
             self._ended("step")
             self._farewell()
             return
+        if self._gathered is None and self._taps_made:
+            self._must_have_sites()
         start, before = time.perf_counter(), self._recorder_seconds()
         self._number = self._number + 1 if step is None else int(step)
         scale = _cards.scale_of(scaler, grad_scale)
@@ -390,6 +398,20 @@ class Watch:
         self._running = self._keeper.kept(taps)
         if self._cards is None:  # a copy from a GPU would wait for it
             self._named = _running.named(self._taps)
+
+    def _must_have_sites(self):
+        """Names what the passes before the first step have shown of other norms; ValueError where no site is there."""
+        if self._unseen is not None:
+            (left, text), self._unseen = self._unseen.end(), None
+            self.sites_left_out += left
+            if left and self._verbose and self._ranks.writes:
+                print(f"statrec: {self.path}: not recorded: {text}; statrec.register or statrec.tap", file=sys.stderr)
+        if not self._taps:
+            self.failure = _sites.nothing(None, self.sites_left_out)
+            self.detach()
+            if self._recorder is not None:
+                self._recorder.abandon()
+            raise ValueError(f"watch: {self.failure}")
 
     # -- to the file --------------------------------------------------------------------------
 
@@ -548,6 +570,8 @@ class Watch:
     def detach(self) -> None:
         """Removes the hooks from the model. close() does it too."""
         self._shared.on = False
+        if self._unseen is not None:
+            self._unseen.end()
         for tap in self._taps:
             tap.detach()
         self._running, self._keeper, self._blocks = {}, _running.Keeper(), _passes.Blocks()

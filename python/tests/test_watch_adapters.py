@@ -1,5 +1,6 @@
 """Norms whose forward is not torch's own: recorded as what they compute, or named as left out."""
 import contextlib
+import copy
 import io
 import math
 import unittest
@@ -86,6 +87,38 @@ class FuncNormMean(FuncNormOld):
         self.steps.add_(1)
         self.momentum = 1 - 1 / self.steps.item()
         return super().forward(x)
+
+
+class Functional(nn.Module):
+    """Its norm is a function, of a tensor that is recorded."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+
+    def forward(self, x):
+        return F.layer_norm(statrec.tap(self.linear(x), "norm"), x.shape[-1:])
+
+
+class Standardize(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return F.layer_norm(x, x.shape[-1:], self.gain)
+
+
+class MyRMS(nn.Module):
+    """Its eps is no attribute."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.gain = None if width is None else nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        y = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+        return y if self.gain is None else y * self.gain
 
 
 class LazyNorm(nn.modules.lazy.LazyModuleMixin, nn.Module):
@@ -575,10 +608,68 @@ class LeftOut(WatchCase):
         with self.assertRaisesRegex(ValueError, "StrangeNorm x1 look"):
             fake_watch(nn.Sequential(StrangeNorm(8)))
         with self.assertRaisesRegex(ValueError, "no normalization module"):
-            fake_watch(nn.Linear(3, 3))
+            _sites.find_sites(nn.Linear(3, 3))
         graph = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(3, 3)))
         with self.assertRaisesRegex(ValueError, "exported graph"):
             fake_watch(graph)
+
+    def test_model_of_tensors_alone(self):
+        """Sites of statrec.tap may be the only ones; without any the first step raises, and no file is left."""
+        model = Functional(8)
+        with fake_watch(model) as run:
+            for _ in range(2):
+                model(torch.randn(4, 8)).square().sum().backward()
+                run.step()
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [1, 1])
+        self.assertEqual((run.sites, run.sites_left_out), (["norm"], []))
+        for sites in (None, []):
+            model = nn.Linear(3, 3)
+            run = fake_watch(model, **({} if sites is None else {"sites": sites}))
+            model(torch.randn(4, 3)).sum().backward()
+            with self.assertRaisesRegex(ValueError, "watch: the model has no normalization module; .*statrec.tap"):
+                run.step()
+            self.assertEqual((run.recorder.status, run.recorder.steps), ("abandoned", []))
+            run.step()  # it is over
+            run.close()
+
+    def test_found_by_what_it_does(self):
+        """A class without "norm" in its name, built as a norm, is recorded."""
+        for norm, name in ((Standardize(8), "ln"), (MyRMS(8), "rmsnorm"), (MyRMS(None), "rmsnorm")):
+            model = nn.Sequential(nn.Linear(5, 8), norm)
+            with fake_watch(model) as run:
+                train(model, torch.randn(1, 4, 5), run)
+            self.assertEqual([site["norm"] for site in run.recorder.sites], [name])
+
+    def test_named_by_what_it_calls(self):
+        """A module that calls one of torch's functions for norms and is no site is named after the first pass,
+        also where forward fails once; its copies work, and nothing listens any longer."""
+        class Block(nn.Module):
+            def __init__(me):
+                super().__init__()
+                me.a, me.b, me.c = nn.LayerNorm(8), Standardize(8), nn.Linear(8, 8)
+
+            def forward(me, x):
+                return F.group_norm(me.c(me.b(me.a(x))), 2).relu()
+
+        model = nn.Sequential(nn.Linear(8, 8), Block(), Functional(8))
+        said, x = io.StringIO(), torch.randn(4, 8)
+        with contextlib.redirect_stderr(said), fake_watch(model, verbose=True) as run:
+            with self.assertRaises(RuntimeError):
+                model[1](torch.randn(3, 9))
+            self.assertEqual(len(torch.overrides._get_current_function_mode_stack()), 0)
+            copy.deepcopy(model)(x)
+            model(x).sum().backward()
+            run.step()
+            self.assertEqual(run.sites_left_out, [("1", "Block")])
+            model(x).sum().backward()
+            run.step()
+        self.assertEqual(sorted(run.sites), ["1.a", "1.b", "norm"])
+        self.assertIn("not recorded: Block x1 (modules that call F.group_norm); statrec.register", said.getvalue())
+        self.assertFalse(any(one._forward_hooks or one._forward_pre_hooks for one in model.modules()))
+        with fake_watch(model, "1.a") as run:  # the choice is the host's
+            model(x).sum().backward()
+            run.step()
+        self.assertEqual(run.sites_left_out, [])
 
     def test_blocks_are_no_norms(self):
         class ConvNormBlock(nn.Module):

@@ -109,13 +109,13 @@ def _chosen(named, wishes, what):
 
 
 def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, eps=1e-5,
-               kind=None):
+               kind=None, tensors=False):
     """The sites of a model in the order of named_modules(), and the norms that are left out:
     [(name, class name)].
 
     sites: globs, types or modules among the normalizations; None: all of them. observe,
     observe_output: the same among all modules. alpha, eps: of sites that have none. kind: a word
-    for all sites, or a function of the name.
+    for all sites, or a function of the name. tensors: a model without norms may have sites of statrec.tap.
     """
     named = [(plain_name(name), module) for name, module in model.named_modules()]
     rows = {id(module): _adapters.of(module) for _, module in named}
@@ -140,8 +140,8 @@ def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, 
         taken.add(site.name)
         site.kind = _kind(site, module, kind)
         found.append(site)
-    if not found:
-        raise ValueError(_nothing(model, left_out))
+    if not found and not (tensors and not left_out and not isinstance(model, torch.fx.GraphModule)):
+        raise ValueError(nothing(model, left_out))
     return found, left_out
 
 
@@ -165,15 +165,16 @@ def tensor_site(name, features, alpha, taken):
     return site
 
 
-def _nothing(model, left_out):
+def nothing(model, left_out):
+    """Why no site is there."""
     if isinstance(model, torch.fx.GraphModule):
         return ("the model is an exported graph, whose norms are functions and not modules; call "
                 "watch() on the model before it is exported")
     if left_out:
         return (f"no normalization is recognised; {counted(left_out)} look like some: "
-                "statrec.register(Class) or observe= record them")
-    return ("the model has no normalization module; observe= records others, statrec.tap(x, name) "
-            "any tensor")
+                "statrec.register(Class), observe= or statrec.tap record them")
+    return ("the model has no normalization module; observe= records others, statrec.tap(x, name), called before "
+            "the first step, any tensor")
 
 
 def counted(left_out):
