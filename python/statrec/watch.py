@@ -107,7 +107,7 @@ class Watch:
                 self._recorder.abandon()  # it has no rows: its file goes
             raise
         self._closed = False
-        _open_runs.add(self)
+        _open_runs.add(self, self._recorder)
 
     def _begin(self, model, found, resumed, norms, activations_every, findings):
         """What may fail when there is a file."""

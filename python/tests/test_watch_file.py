@@ -144,6 +144,25 @@ class File(unittest.TestCase):
         with watch(model_of(), self.path, verbose=False):
             pass
 
+    def test_collected_in_a_cycle(self):
+        """The run, its recorder and the model are garbage of one cycle: the file is closed as without one."""
+        def trained():
+            model = model_of()
+            run = watch(model, self.path, verbose=False)
+            weigh(model(torch.randn(9, 5))).backward()
+            run.step(loss=1.0)
+            cycle = [run, model]
+            cycle.append(cycle)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            trained()
+            gc.collect()
+        self.assertEqual(os.listdir(self.where), ["run.h5"])
+        with statrec.open(self.path) as file:
+            self.assertEqual((file.info["status"], file.info["steps"]), ("interrupted", 1))
+            self.assertIn("dropped without close()", file.info["reason"])
+
     def test_exception_and_no_step(self):
         with self.assertRaises(ValueError):
             with watch(model_of(), self.path):
