@@ -26,7 +26,7 @@ import torch
 from ._gpu import _cards
 from ._watching import (_derived, _fetched, _forward, _given, _labels, _nodes, _notices, _open_runs, _passes,
                         _ranks, _resumed, _running, _sites, _taps,
-                        _unseen)
+                        _traced, _unseen)
 from ._watching._mask import Mask
 from ._watching._rows import Rows, number
 from ._watching._say import warn
@@ -674,6 +674,8 @@ def tap(x, name, features=-1):
     """Records a tensor at this place in every open run, as statrec.tap says."""
     if features not in (-1, 1):
         raise ValueError(f"tap: features is -1 or 1, got {features!r:.80}")
+    if _traced.elsewhere():
+        return x
     for run in list(_open_runs.runs):
         if run._listening and run._taps_made:
             run._tap(x, name, features)

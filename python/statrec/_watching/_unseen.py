@@ -12,8 +12,9 @@ import weakref
 
 import torch
 
-from . import _calls, _probe, _sites, _taps
+from . import _calls, _probe, _sites, _traced
 from ._adapters.probed import looks_like_norm
+from ._taps import Hook
 
 
 class Unseen:
@@ -67,17 +68,12 @@ class Unseen:
             self.found[self._names[id(running[0])] or kind] = kind, call.function
 
 
-class _Hook:
-    """A hook that is never copied or pickled with its module."""
-
+class _Hook(Hook):
     def __init__(self, work):
         self._work = work
 
-    def __reduce__(self):
-        return _taps._no_tap, ()
-
     def __call__(self, *_):
-        if not torch.compiler.is_compiling():
+        if not torch.compiler.is_compiling() and not _traced.elsewhere():
             self._work()
 
 
