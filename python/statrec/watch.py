@@ -199,14 +199,14 @@ class Watch:
     def scalar(self, name: str, unit: str, definition: str, scope: str = "step") -> None:
         """Declares a custom scalar for step(name=...): one per step, or {site: number}."""
         if not self._ended("scalar"):
-            self._rows.check_name(name, self._gathered is not None)
+            self._rows.check_scalar(name, unit, definition, self._gathered is not None)
         self._rows.declare_scalar(name, unit, definition, scope, self._live)
 
     def metric(self, name: str, unit: str = "", definition: str = "",
                better: Union[str, int] = 0) -> None:
         """Declares a metric for evaluate(name=...); better: "more" or "less"."""
         if not self._ended("metric"):
-            _given.declaration("metric", name, self._rows.metrics, self._gathered is not None)
+            _given.declaration("metric", name, unit, definition, self._rows.metrics, self._gathered is not None)
         if self._live:
             self._recorder.add_metric(name, unit, definition, better)
         self._rows.metrics.append(name)
@@ -674,6 +674,8 @@ def tap(x, name, features=-1):
     """Records a tensor at this place in every open run, as statrec.tap says."""
     if features not in (-1, 1):
         raise ValueError(f"tap: features is -1 or 1, got {features!r:.80}")
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"tap: a name is wanted, got {name!r:.80}")
     if _traced.elsewhere():
         return x
     for run in list(_open_runs.runs):

@@ -152,6 +152,39 @@ class Options(InDirectory):
             with self.assertRaisesRegex(ValueError, "log_to: every is a number of steps from 1"):
                 run.log_to(None, every=every)
 
+    def test_texts_of_the_file(self):
+        """A text that the file cannot have is refused where it is given; names of modules are made to fit."""
+        for kind, error in (("a\nb", ValueError), ("x" * 16, ValueError), (3, TypeError), (lambda name: None, TypeError)):
+            with self.assertRaisesRegex(error, "^kind: a text .*is wanted, got"):
+                self.watched(kind=kind)
+        with self.assertRaisesRegex(ValueError, "phases: a list of names without control characters"):
+            self.watched(phases=["a\nb"])
+        with self.assertRaisesRegex(ValueError, "register: norm: a text of at most 63 bytes"):
+            statrec.register(nn.LayerNorm, "none", norm="x" * 64)
+        for name in ("", 3, None):
+            with self.assertRaisesRegex(TypeError, "tap: a name is wanted, got"):
+                statrec.tap(torch.ones(2, 3), name)
+        model = nn.Sequential(nn.Linear(5, 8))
+        model.add_module("a\nb", nn.LayerNorm(8))
+        with statrec.watch(model, "run.h5", verbose=False) as run:
+            for declare in (run.scalar, run.metric):
+                for unit, definition in (("a\nb", ""), ("x" * 64, ""), ("", "a\nb"), ("", "x" * 512)):
+                    with self.assertRaisesRegex(ValueError, "(unit|definition): a text of at most"):
+                        declare("name", unit, definition)
+            statrec.tap(model(torch.randn(3, 5)), "c\td").sum().backward()
+            run.step()
+        self.assertIsNone(run.failure)
+        with statrec.open("run.h5") as file:
+            self.assertEqual([*file.sites], ["a\\nb", "c\\td"])
+
+    def test_inputs_without_rows(self):
+        for x, text in ((torch.randn(5), r"its input has the shape \(5,\), without a dimension of rows"),
+                        (torch.randn(3, 5, dtype=torch.complex64), "its input is torch.complex64, no real floating")):
+            model = nn.Sequential(nn.Identity())
+            with fake_watch(model, observe="0") as run, self.assertWarnsRegex(RuntimeWarning, text):
+                model(x.requires_grad_() * 1).abs().sum().backward()
+                run.step()
+
     def test_eps_of_registered_classes(self):
         class Registered(nn.Module):
             eps = None
@@ -189,6 +222,9 @@ class Options(InDirectory):
     def test_names_in_quotes(self):
         with self.assertRaisesRegex(ValueError, "no module matches 'nrom.'; there are: '1', '4'"):
             self.watched(sites="nrom*")
+        norm = nn.LayerNorm(8)
+        with self.assertRaisesRegex(ValueError, "sites: '2' is the module '1': choose it by this name"):
+            watch(nn.Sequential(nn.Linear(5, 8), norm, norm), "run.h5", sites="2")
         with self.assertRaisesRegex(ValueError, r"there are: '' \(the model itself\)"):
             watch(nn.LayerNorm(3), "run.h5", sites="nrom*")
 

@@ -39,6 +39,15 @@ def number(value, what, low=-math.inf, whole=False):
         _refused(ValueError, what, f"{'an integer' if whole else 'a number'} from {low}", f"{found:.12g}")
 
 
+def text(value, what, size):
+    """A text of the file, of at most `size` bytes."""
+    if not isinstance(value, str):
+        _refused(TypeError, what, "a text", f"{value!r:.80}")
+    if len(value.encode("utf-8", "replace")) > size or any(one < " " or one == "\x7f" for one in value):
+        _refused(ValueError, what, f"a text of at most {size} bytes without control characters", f"{value!r:.80}")
+    return value
+
+
 def factor(scaler, scale):
     """The two arguments of step() for the scale of the loss."""
     if scaler is not None and not hasattr(scaler, "get_scale"):
@@ -70,8 +79,10 @@ def metrics(values, declared):
         number(value, f"evaluate: {name}")
 
 
-def declaration(what, name, declared, late):
-    """The name of a metric or scalar to declare. late: whether a step has been recorded."""
+def declaration(what, name, unit, definition, declared, late):
+    """What a metric or scalar is declared by. late: whether a step has been recorded."""
+    text(unit, f"{what}: unit", 63)
+    text(definition, f"{what}: definition", 511)
     if not isinstance(name, str):
         _refused(TypeError, what, "a name", f"{name!r:.80}")
     if not 0 < len(name.encode("utf-8", "replace")) < 64 or "/" in name or name[0] == "." or not name.isprintable():
@@ -101,8 +112,8 @@ def watch(model, repeat, phases, every, activations_every, on_error, forward, st
     """Arguments of watch() whose ranges no other function checks."""
     if not isinstance(model, nn.Module):
         _refused(TypeError, "watch", "a torch.nn.Module", type(model).__name__)
-    if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
-        _refused(ValueError, "phases", "a list of names", f"{phases!r:.80}")
+    if isinstance(phases, str) or not all(isinstance(name, str) and name.isprintable() and name for name in phases):
+        _refused(ValueError, "phases", "a list of names without control characters", f"{phases!r:.80}")
     if repeat not in (None, "last", "merge"):
         _refused(ValueError, "repeat", '"last" or "merge"', f"{repeat!r:.80}")
     if on_error not in ("warn", "raise"):

@@ -37,9 +37,9 @@ class Rows:
         """Names of the sites in the order of the file; empty before they are declared."""
         return [site.name for site in self._sites] if self.declared else []
 
-    def check_name(self, name, late):
-        """ValueError for a name that no scalar of the host's can have."""
-        _given.declaration("scalar", name, self._scalars, late)
+    def check_scalar(self, name, unit, definition, late):
+        """ValueError for what no scalar of the host's can have."""
+        _given.declaration("scalar", name, unit, definition, self._scalars, late)
 
     def declare_scalar(self, name, unit, definition, scope, writes):
         """A scalar of the host's own. writes: whether this process has the file."""

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import nn
 
-from . import _adapters, _probe
+from . import _adapters, _given, _probe
 from ._adapters.probed import looks_like_norm
 
 _NAME_BYTES = 63  # SR_NAME_SIZE with its end
@@ -63,7 +63,9 @@ def plain_name(name):
 
 
 def _fitting(name, taken):
-    """The end of a name that is too long for the file, another one for each site."""
+    """A name as the file can have it: without control characters, of one that is too long the end, another one for
+    each site."""
+    name = "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)
     for number in range(len(taken) + 1):
         mark = "~" if number == 0 else f"~{number}~"
         kept = name.encode()[-(_NAME_BYTES - len(mark)):].decode("utf-8", "ignore")
@@ -94,7 +96,7 @@ def _matches(name, module, wish):
     return isinstance(module, wish) if isinstance(wish, type) else module is wish
 
 
-def _chosen(named, wishes, what):
+def _chosen(named, wishes, what, model):
     """(name, module) that a wish (glob, type or module) is for; each wish must be for one."""
     for wish in wishes:
         if not isinstance(wish, (str, type, nn.Module)):
@@ -102,6 +104,10 @@ def _chosen(named, wishes, what):
         if not any(_matches(name, module, wish) for name, module in named):
             names = ", ".join(repr(name) if name else "'' (the model itself)" for name, _ in named[:8])
             names += ", ..." if len(named) > 8 else ""
+            for name, module in model.named_modules(remove_duplicate=False):  # a shared module has several
+                first = next((first for first, other in named if other is module), None)
+                if first is not None and _matches(plain_name(name), module, wish):
+                    raise ValueError(f"{what}: {plain_name(name)!r} is the module {first!r}: choose it by this name")
             raise ValueError(f"{what}: no module matches {wish!r:.80}; "
                              f"there are: {names or 'none'}")
     return [(name, module) for name, module in named
@@ -120,9 +126,9 @@ def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, 
     named = [(plain_name(name), module) for name, module in model.named_modules()]
     rows = {id(module): _adapters.of(module) for _, module in named}
     norms = [pair for pair in named if rows[id(pair[1])] is not None]
-    wished = norms if sites is None else _chosen(norms, _as_list(sites), "sites")
-    inside = _chosen(named, _as_list(observe), "observe")
-    behind = _chosen(named, _as_list(observe_output), "observe_output")
+    wished = norms if sites is None else _chosen(norms, _as_list(sites), "sites", model)
+    inside = _chosen(named, _as_list(observe), "observe", model)
+    behind = _chosen(named, _as_list(observe_output), "observe_output", model)
     found, left_out, taken = [], [], set()
     for name, module in named:
         at = [any(module is other for _, other in group) for group in (wished, inside, behind)]
@@ -185,7 +191,7 @@ def counted(left_out):
 
 def _kind(site, module, kind):
     if kind is not None:
-        return kind(site.name) if callable(kind) else kind
+        return _given.text(kind(site.name) if callable(kind) else kind, "kind", 15)
     for word in ("decoder", "encoder"):
         if word in site.name.lower():
             return word

@@ -218,8 +218,11 @@ class Tap(Hook):
                 or x.shape != output.shape):
             self.misfit = "its input is no tensor of its output's shape"
             return None
-        if x.dim() < 2 or not x.is_floating_point():
-            self.misfit = "its input has no rows of floating-point numbers"
+        if x.dim() < 2:
+            self.misfit = f"its input has the shape {tuple(x.shape)}, without a dimension of rows"
+            return None
+        if not x.is_floating_point():
+            self.misfit = f"its input is {x.dtype}, no real floating-point type"
             return None
         return x
 

@@ -21,6 +21,8 @@ def register(cls, like, *, norm, features, gain, eps):
         raise ValueError(f"register: features is -1 or 1, got {features!r:.80}")
     if not isinstance(cls, type) or not issubclass(cls, nn.Module):
         raise TypeError(f"register: a subclass of torch.nn.Module is wanted, got {cls!r:.80}")
+    if norm is not None:
+        _given.text(norm, "register: norm", 63)
     if not isinstance(eps, str):
         _given.fraction(eps, "register: eps", "an attribute's name or a finite number from 0", sys.float_info.max)
     _rows[cls] = like, norm or (cls.__name__ if like == "none" else like), features, gain, eps
