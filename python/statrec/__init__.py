@@ -140,7 +140,7 @@ def tap(x: _Tensor, name: str, features: int = -1) -> _Tensor:
     torch = sys.modules.get("torch")
     if torch is None or torch.compiler.is_compiling():
         return x
-    from .watch import tap as record
+    from ._watching._tensors import tap as record
     return record(x, name, features)
 
 

@@ -25,8 +25,7 @@ import torch
 
 from ._gpu import _cards
 from ._watching import (_derived, _fetched, _forward, _given, _labels, _nodes, _notices, _open_runs, _passes,
-                        _ranks, _resumed, _running, _sites, _taps,
-                        _traced, _unseen)
+                        _ranks, _resumed, _running, _sites, _taps, _tensors, _unseen)
 from ._watching._mask import Mask
 from ._watching._rows import Rows, number
 from ._watching._say import warn
@@ -92,7 +91,7 @@ class Watch:
         self._every, self._on_error, self._gathered = every, on_error, None
         self._number = resumed.start if resumed else start or 0
         self.failure, self._seconds = None, 0.0
-        self._tensors, self._alpha, self._running = {}, alpha, {}
+        self._tensors, self._alpha, self._running = _tensors.Tensors(), alpha, {}
         self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
         self._diverged = self._parted = False
         self._chosen, self._cards, self._unseen = sites, None, None
@@ -122,7 +121,7 @@ class Watch:
         if findings is not None and self._recorder is not None:
             self._followers.append(findings)
         if self._verbose and self._ranks.writes:
-            self._say_sites(resumed)
+            _notices.say_sites(self.path, len(self._taps), self.sites_left_out, resumed)
 
     def _resumed(self, found, start):
         """The run that this one continues, the same on all ranks that record."""
@@ -130,14 +129,6 @@ class Watch:
         if not (self._ranks.writes or self._ranks.merge):
             return None
         return self._ranks.agree(lambda: _resumed.checked(self.path, start, sites))
-
-    def _say_sites(self, resumed):
-        left = self.sites_left_out
-        more = f"; not recorded: {_sites.counted(left)} (statrec.register)" if left else ""
-        more += f"; continues {resumed.source} (last step {resumed.last}) after step {resumed.start}" if resumed else ""
-        more += "" if self._taps or left else "; no normalization module: statrec.tap(x, name) adds sites"
-        count = len(self._taps)
-        print(f"statrec: {self.path}: sites {count} of {count + len(left)}{more}", file=sys.stderr)
 
     def _make_recorder(self, recorder, options, model):
         self._recorder = None
@@ -172,23 +163,6 @@ class Watch:
         if not self._forward:  # whose sizes are waited for
             self._cards = self._shared.cards = _cards.make(self._shared, devices, self._ranks)
         self._keep_running()
-
-    def _tap(self, x, name, features):
-        """A tensor of statrec.tap; its site is there from the first step on."""
-        if self._unseen is not None:
-            self._unseen.tapped(x)
-        tap = self._tensors.get(name)
-        if tap is None:
-            if self._gathered is not None:
-                self._tensors[name] = tap = _Late(name)
-            else:
-                self._tensors[name] = tap = self._new_tap(name, features)
-        tap.tensor(x)
-
-    def _new_tap(self, name, features):
-        site = _sites.tensor_site(name, features, self._alpha, {tap.site.name for tap in self._taps})
-        self._taps.append(self._tap_class(site, self._shared))
-        return self._taps[-1]
 
     @property
     def _tap_class(self):
@@ -402,10 +376,10 @@ class Watch:
     def _must_have_sites(self):
         """Names what the passes before the first step have shown of other norms; ValueError where no site is there."""
         if self._unseen is not None:
-            (left, text), self._unseen = self._unseen.end(), None
-            self.sites_left_out += left
+            left, self._unseen = self._unseen.end(), None
+            self.sites_left_out += [(name, kind) for name, kind, _ in left]
             if left and self._verbose and self._ranks.writes:
-                print(f"statrec: {self.path}: not recorded: {text}; statrec.register or statrec.tap", file=sys.stderr)
+                _notices.say_unseen(self.path, left)
         if not self._taps:
             self.failure = _sites.nothing(None, self.sites_left_out)
             self.detach()
@@ -658,30 +632,6 @@ def _findings(function, every):
     """What follows the run for on_finding=, or None."""
     from ._trackers import Findings
     return None if function is None else Findings(function, every)
-
-
-class _Late:
-    """A tensor that was first given to statrec.tap after the first step: sites do not grow."""
-
-    def __init__(self, name):
-        warn(f"tap {name!r:.80} came after the first step and is not recorded")
-
-    def tensor(self, x):
-        pass
-
-
-def tap(x, name, features=-1):
-    """Records a tensor at this place in every open run, as statrec.tap says."""
-    if features not in (-1, 1):
-        raise ValueError(f"tap: features is -1 or 1, got {features!r:.80}")
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"tap: a name is wanted, got {name!r:.80}")
-    if _traced.elsewhere():
-        return x
-    for run in list(_open_runs.runs):
-        if run._listening and run._taps_made:
-            run._tap(x, name, features)
-    return x
 
 
 def watch(model, path, **options):

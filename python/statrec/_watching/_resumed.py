@@ -1,4 +1,4 @@
-"""The run file that watch(resume=True) continues: which one, after which step, and whether it has the model's sites."""
+"""The run file that watch(resume=True) continues: which one, after which step, and whether its sites are the model's."""
 from __future__ import annotations
 
 import os

@@ -38,13 +38,11 @@ class Unseen:
             self._tensors.append(weakref.ref(x))
 
     def end(self):
-        """[(name, class name)] of what was found, and a text of it; listens no longer."""
+        """[(name, class name, function)] of what was found; listens no longer."""
         for handle in self._handles:
             handle.remove()
         self._handles, self._tensors = [], []
-        functions = ", ".join(sorted({function for _, function in self.found.values()}))
-        left = [(name, kind) for name, (kind, _) in self.found.items()]
-        return left, f"{_sites.counted(left)} (modules that call {functions})" if left else ""
+        return [(name, *what) for name, what in self.found.items()]
 
     def _enter(self):
         depth = getattr(self._here, "depth", 0)

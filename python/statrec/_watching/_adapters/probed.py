@@ -33,7 +33,7 @@ def _has_vectors_only(module):
 
 
 def _could_be(module):
-    """Whether it is built as norms are: no parts, vectors of one size, and an eps, or code that takes means or roots."""
+    """Whether it is built as norms are: no parts, vectors of one size, and an eps or code that takes means or roots."""
     own = [value for value in module._parameters.values() if value is not None]
     if any(map(nn.parameter.is_lazy, own)):
         return False
@@ -45,7 +45,7 @@ def _could_be(module):
 
 def _averages(module):
     """Whether a function of its class uses one of these names, or calls one of torch's functions for norms."""
-    kinds = [kind for kind in _probe.class_of(module).__mro__ if issubclass(kind, nn.Module) and kind is not nn.Module]
+    kinds = [kind for kind in _probe.class_of(module).__mro__ if kind not in nn.Module.__mro__]
     used = {name for kind in kinds for value in vars(kind).values() if hasattr(value, "__code__")
             for name in value.__code__.co_names}
     return not used.isdisjoint(_AVERAGES)
