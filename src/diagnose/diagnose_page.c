@@ -200,8 +200,15 @@ static const char *or_unknown(const char *text) {
     return text && text[0] ? text : "?";
 }
 
+/* ", no burn-in skipped: ...": the reason, "" where the run has no burn-in. */
+static const char *no_burn_in(const subject *s, char *text, size_t size) {
+    if (!s->window.no_alpha) return "";
+    snprintf(text, size, ", no burn-in skipped (site %s has no alpha)", s->window.no_alpha);
+    return text;
+}
+
 static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
-    char text[512];
+    char text[512], words[SR_NAME_SIZE + 64];
     tsv_escape(out, s->path);
     fputc('\n', out);
     snprintf(text, sizeof text, "%s, norm %s, data %s, seed %llu, %lld steps, %s",
@@ -214,7 +221,8 @@ static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
             text, sizeof text,
             "steps %lld to %lld%s; %lld passes with less than half of the usual tokens are skipped",
             (long long)s->step[0], (long long)s->step[s->count - 1],
-            s->window.cut ? ", after the burn-in" : "", (long long)s->shorter);
+            s->window.cut ? ", after the burn-in" : no_burn_in(s, words, sizeof words),
+            (long long)s->shorter);
     else
         snprintf(text, sizeof text, "no step after the burn-in of running statistics (%lld steps)",
                  (long long)s->window.startup);
