@@ -17,7 +17,8 @@ note_most = int((figure_width - 0.12) / 0.047)
 note_end(text, n) = n < 2 ? note_most : text[n:n] eq ' ' ? n : note_end(text, n - 1)
 note_folded(text) = strlen(text) <= note_most ? text : text[1:note_end(text, note_most)]."\n".note_folded(text[note_end(text, note_most)+1:*])
 note_lines(text) = strlen(text) <= note_most ? 1 : 1 + note_lines(text[note_end(text, note_most)+1:*])
-note_height = strlen(figure_note) ? 0.05 + 0.1 * note_lines(figure_note) : 0
+note_room(text) = strlen(text) ? 0.05 + 0.1 * note_lines(text) : 0
+note_height = note_room(figure_note)
 figure_height = grow(figure_height + head_height + note_height)
 eval terminal(figure_height)
 
@@ -79,6 +80,15 @@ SIDE_BY_SIDE(n) = sprintf('stacked = %d; if (stacked) { figure_height = grow(fig
     narrow(n, narrowest) ? n : 0, n - 1)
 GRID(cs, rs) = narrow(cs, 0.6) ? sprintf('figure_height = grow(figure_height + %d * (panel_height(%d) + gap_y) + block_gap); blocks = 2; eval terminal(figure_height)', rs, rs) : ''
 begins_row(c, cs) = c == 1 || (blocks == 2 && 2 * c == cs + 2)
+
+# eval NOTE(text), before LEGEND_ROOM: a line of the figure's own behind the user's note. eval LEFT_OUT('t'): names the sites that have no
+# row in table t, unless the user chose sites.
+add_note(text) = (figure_height = grow(figure_height - note_height), figure_note = figure_note.(strlen(figure_note) ? '; ' : '').text, \
+    note_height = note_room(figure_note), figure_height = grow(figure_height + note_height))
+NOTE(text) = strlen(text) == 0 ? '' : (note_added = add_note(text), 'eval terminal(figure_height)')
+LEFT_OUT(t) = 'left_text = ""; left_same = 1; do for [r=2:runs] { if (!('.t.'_left_out[r] eq '.t.'_left_out[1])) { left_same = 0 } }; '. \
+    'do for [r=1:(left_same ? 1 : runs)] { if (strlen('.t.'_left_out[r]) > 0) { left_text = left_text.(strlen(left_text) ? "; " : "sites without values: "). \
+    (left_same ? "" : run_label[r].": ").'.t.'_left_out[r] } }; eval NOTE(site eq "*" ? left_text : "")'
 
 # eval refuse(text): statplot ends with this text when there is nothing to draw.
 refuse(text) = (refused = text, 'printerr refused; exit status 1')
@@ -219,6 +229,8 @@ linear_y(low, high) = user_scale('linear') eq 'log' && low > 0 ? ends_y('log', l
 # are drawn.
 x_axis(from, to, step) = x_given ? sprintf('set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', x_from, x_to, tic_step(x_to - x_from, 5)) : \
     sprintf('set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', from, to, step)
+# eval depth_tics(range, n): whole numbers, of a range above 9 about n of them.
+depth_tics(range, n) = sprintf('set xtics autofreq; set xtics %d', range < 9 ? 1 : tic_step(range, n))
 # percent_tics(columns): a step whose labels keep apart in panels of that many columns.
 percent_tics(cs) = panel_width(cs == stacked ? 1 : blocks == 2 ? cs / 2 : cs) < 1.05 ? 50 : 25
 percent_x(step) = steps eq 'all' || x_given ? x_axis(0, 100, step) : 'set xrange [*:*] noextend; set xtics autofreq'

@@ -30,8 +30,9 @@ static void test_tiddepth(void **state) {
         check_rows(d, of[i].panel, MARK_LINE, of[i].look, &t, "", site, percent_of("q99"));
         program_free(&t);
     }
-    check_axes(d, 1, "site, from the input", "mean TID (%)");
-    check_axes(d, 2, "site, from the input", "variance TID (%)");
+    check_axes(d, 1, "depth of the site, from the input", "mean TID (%)");
+    check_axes(d, 2, "depth of the site, from the input", "variance TID (%)");
+    check_says(d, "sites without values: head (depth 3)");
 }
 
 static void test_depth(void **state) {
@@ -67,7 +68,8 @@ static void test_condition(void **state) {
         program_result t = table_of(command);
         for (int i = 0; i < 8; i++) {
             snprintf(where, sizeof where, "tensor=%s %s", tensor[i / 4], of[i % 4]);
-            check_rows(d, i + 1, MARK_POINT, r + 1, &t, where, cell("place"), cell("value"));
+            check_rows(d, i + 1, MARK_POINT, r + 1, &t, where, (reading){"place", 1, -1},
+                       cell("value"));
         }
         snprintf(where, sizeof where, "%s, N %s", r ? "bn" : "ln", table_cell(t.out, 0, "N"));
         check_says(d, where);
@@ -76,7 +78,7 @@ static void test_condition(void **state) {
     for (int i = 0; i < 4; i++) {
         check_title(d, i + 1, title[i]);
         check_axes(d, i + 1, "", i ? "" : "of the input");
-        check_axes(d, i + 5, "site, from the input", i ? "" : "of the gradient");
+        check_axes(d, i + 5, "depth of the site", i ? "" : "of the gradient");
     }
 }
 
