@@ -121,11 +121,11 @@ do for [m=1:maps] {
         screen (panel_bottom(row_of(k), rows) / figure_height) size screen (0.08 / figure_width), screen (panel_height(rows) / figure_height) noborder
     set title stat_name(map_name[m]).unit_of(map_name[m]).mark(map_name[m]) noenhanced offset 0,-0.7
     set ylabel 'depth of the site' offset -0.3,0
-    site_step = tic_step(map_sites[m], map_sites[m] < 10 && panel_height(rows) > 1 ? map_sites[m] : int(panel_height(rows) / 0.13))
-    set ytics ('' 0)
-    do for [s=1:map_sites[m]:site_step] { eval sprintf("set ytics add (sprintf('%%d', %s_depth[%d]) %d)", map_table[m], s, s) }
+    eval sprintf('first = %s_depth[1]; deepest = %s_depth[%d]', map_table[m], map_table[m], map_sites[m])
+    set ytics autofreq
+    eval sprintf('set ytics %d', tic_step(deepest - first + 1, deepest - first < 9 && panel_height(rows) > 1 ? deepest - first + 1 : int(panel_height(rows) / 0.13)))
     eval log_cb(map_low[m], map_high[m])
-    eval heat_map(map_file[m], map_column[m], map_sites[m], map_rows[m])
+    eval depth_map(map_file[m], map_table[m], map_column[m], first, deepest, map_sites[m], map_rows[m])
 }
 set border 3
 eval LEGEND_DRAW

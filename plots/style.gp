@@ -286,10 +286,15 @@ cb_ends(from, to) = user_scale('log') eq 'log' && from <= 0 ? refuse('--yrange: 
 # and by colour-blind readers. An image needs two by two points; smaller ones are drawn as boxes.
 set palette defined (0 '#440154', 0.125 '#472D7B', 0.25 '#3B528B', 0.375 '#2C728E', 0.5 '#21918C', \
                      0.625 '#28AE80', 0.75 '#5EC962', 0.875 '#ADDC30', 1 '#FDE725')
-heat_map(file, c, curves, rows) = sprintf('set yrange [%g:0.5] noextend; plot "%s" using ', curves + 0.5, file). \
-    (curves > 1 && rows > 1 ? sprintf('1:(column(-2)+1):%d with image', c) : \
-     sprintf('1:(column(-2)+1):($1-%g):($1+%g):(column(-2)+0.5):(column(-2)+1.5):%d '. \
-             'with boxxyerror fillcolor palette fillstyle solid noborder', 50.0 / rows, 50.0 / rows, c))
+heat_map(file, c, curves, rows) = heat_rows(file, c, 1, curves, 'column(-2)+1', curves > 1 && rows > 1, rows)
+heat_rows(file, c, first, last, y, image, rows) = sprintf('set yrange [%g:%g] noextend; plot "%s" using ', last + 0.5, first - 0.5, file). \
+    (image ? sprintf('1:(%s):%d with image', y, c) : \
+     sprintf('1:(%s):($1-%g):($1+%g):(%s-0.5):(%s+0.5):%d '. \
+             'with boxxyerror fillcolor palette fillstyle solid noborder', y, 50.0 / rows, 50.0 / rows, y, y, c))
+# eval depth_map(file, table, column, first, last, curves, rows): at the depth of each curve's site, white where no site is drawn.
+depth_map(file, t, c, first, last, curves, rows) = last - first == curves - 1 ? \
+    heat_rows(file, c, first, last, sprintf('column(-2)+%d', first), curves > 1 && rows > 1, rows) : \
+    heat_rows(file, c, first, last, sprintf('%s_depth[int(column(-2))+1]', t), 0, rows)
 
 # -- a panel per run ---------------------------------------------------------------------------
 # eval RUN_PANELS, behind pads and legend, makes room for `cells` panels, those of the runs and what a figure adds, in rows
