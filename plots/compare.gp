@@ -66,6 +66,7 @@ line(k) = sprintf('d index %d using d_x:d_y1 with lines linetype %d, ', k - 1, d
 
 # A number that the runs declare may have any sign.
 signed = stat_own && d_y1_least <= 0
+eval of_unit(stat_unit)
 set multiplot
 do for [i=1:panels] {
     c = 1 + (i - 1) % columns

@@ -220,10 +220,18 @@ step_unit(r) = 10.0**floor(log10(r))
 tic_step(range, n) = range > 1e-299 * n && range < 1e303 ? round_up(1.0 * range / n) : 1e300
 round_up(r) = step_unit(r) * (r <= 1.0001 * step_unit(r) ? 1 : r <= 2.0001 * step_unit(r) ? 2 : r <= 5.0001 * step_unit(r) ? 5 : 10)
 
-# eval linear_y(low, high): linear with some room; a constant gets an axis around it.
+# eval linear_y(low, high): linear with some room; a constant gets an axis around it. eval of_unit(unit): the next axes of percents end
+# at 0 and 100 unless values lie beyond; with another unit they end anywhere.
+axis_least = -1e300
+axis_most = 1e300
+of_unit(u) = u eq 'percent' ? 'axis_least = 0; axis_most = 100' : 'axis_least = -1e300; axis_most = 1e300'
+bound_low(value, end) = value >= axis_least && end < axis_least ? axis_least : end
+bound_high(value, end) = value <= axis_most && end > axis_most ? axis_most : end
+room_low(low, high) = bound_low(low, low - room(low, high))
+room_high(low, high) = bound_high(high, high + room(low, high))
 room(low, high) = high > low ? 0.04 * (high - low) : high != 0 ? 0.1 * abs(high) : 1
 linear_y(low, high) = user_scale('linear') eq 'log' && low > 0 ? ends_y('log', low / 1.15, high * 1.15) : \
-    ends_y('linear', low - room(low, high), high + room(low, high))
+    ends_y('linear', room_low(low, high), room_high(low, high))
 
 # eval x_axis(from, to, step): the x axis of the figure, or the user's. eval percent_x(step): of training, as far as steps
 # are drawn.
@@ -269,10 +277,10 @@ dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; '
     (c == 1 || stacked ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
 dot_x(low, high) = low > 0 && high / low > 4 ? dot_log(low, high) : \
     sprintf('unset logscale x; set format x "%%h"; set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', \
-    low_end(low - room(low, high), high + room(low, high)), high_end(low - room(low, high), high + room(low, high)), \
-    tic_step(high_end(low - room(low, high), high + room(low, high)) - low_end(low - room(low, high), high + room(low, high)), 5))
-dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.15g:%.15g] noextend; ', low / 1.1, high * 1.1). \
-    log_tics('x', low / 1.1, high * 1.1)
+    low_end(room_low(low, high), room_high(low, high)), high_end(room_low(low, high), room_high(low, high)), \
+    tic_step(high_end(room_low(low, high), room_high(low, high)) - low_end(room_low(low, high), room_high(low, high)), 5))
+dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.15g:%.15g] noextend; ', low / 1.1, bound_high(high, high * 1.1)). \
+    log_tics('x', low / 1.1, bound_high(high, high * 1.1))
 
 # -- heat maps ---------------------------------------------------------------------------------
 # eval log_cb(low, high): colours by the logarithm, labelled like log_y. linear_cb(low, high): where figure_scale is linear.

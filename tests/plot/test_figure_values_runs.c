@@ -237,8 +237,29 @@ static void test_fig5(void **state) {
     program_free(&t);
 }
 
+/* A run without steps whose evaluations say the same. */
+static void write_evaluation(const char *path, const char *names, double value) {
+    sr_recorder *r = run_create(program_file(path), run_options());
+    run_add_metrics(r);
+    run_put_step(r, 1);
+    run_put_eval(r, 1, 1, names, value);
+    run_finish(r);
+}
+
+/* An axis of percents ends at 100, another does not. */
+static void check_ends_of_percents(void) {
+    write_evaluation("sure.h5", "valid_accuracy", 100);
+    write_evaluation("loss.h5", "valid_loss", 100);
+    const drawing *d = drawing_make("statplot results sure.h5 --metric valid_accuracy");
+    assert_float_equal(d->panel[0].low[AXIS_X], 90, 1e-9);
+    assert_float_equal(d->panel[0].high[AXIS_X], 100, 1e-9);
+    d = drawing_make("statplot results loss.h5 --metric valid_loss");
+    assert_float_equal(d->panel[0].high[AXIS_X], 110, 1e-9);
+}
+
 static void test_results(void **state) {
     (void)state;
+    check_ends_of_percents();
     const drawing *d = drawing_make("statplot results few.h5 other.h5 --metric valid_ppl");
     program_result t = table_of("stat-gap few.h5 other.h5 --metric valid_ppl");
     check_rows(d, 1, MARK_POINT, 1, &t, "", cell("value"), cell("task"));
