@@ -302,8 +302,8 @@ void diagnosis_conclude(const diagnosis *d, char *text, size_t size) {
     else
         snprintf(text, size, "%s", verdict_without_finding(&d->s, d->answers, asked));
     const size_t used = strlen(text);
-    snprintf(text + used, size - used, " (%d questions asked, %d could not be asked)", asked,
-             diagnose_question_count - asked);
+    snprintf(text + used, size - used, " (%d of %d questions asked, %d could not be asked)", asked,
+             diagnose_question_count, diagnose_question_count - asked);
 }
 
 static sr_status write_verdict(const diagnosis *d, FILE *out, sr_failure *why) {

@@ -407,6 +407,18 @@ static void test_converge(void **state) {
     program_free(&few), program_free(&other), program_free(&v), program_free(&w);
 }
 
+/* Two steps and their validation loss, without batch statistics. */
+static void write_validated(const char *path, bool rows) {
+    sr_recorder *r = run_create(program_file(path), run_options());
+    (rows ? run_add_ln : run_add_bn)(r, "top", 2, 0, 1e-5);
+    run_add_metrics(r);
+    for (int step = 1; step <= 2; step++) {
+        run_put_step(r, step);
+        run_put_eval(r, step, step, "valid_loss", 3.0 - step);
+    }
+    run_finish(r);
+}
+
 static void test_modes(void **state) {
     (void)state;
     const reading epoch = cell("epoch");
@@ -417,6 +429,7 @@ static void test_modes(void **state) {
     check_rows(d, 1, MARK_POINT, 1, &v, "", epoch, cell("valid_loss"));
     check_rows(d, 1, MARK_POINT, 2, &v, "", epoch, cell("valid_loss_batch"));
     check_axes(d, 1, "", "loss (nats)");
+    check_says(d, "validation, running statistics");
     check_says(d, "validation, batch statistics");
     program_free(&t), program_free(&v);
     v = table_of("stat-curve few.h5 --evals --gap --metric valid_loss");
@@ -431,6 +444,14 @@ static void test_modes(void **state) {
         table_real(v.out, 3, "valid_loss_gap_low"), table_real(v.out, 3, "valid_loss_gap_high"));
     check_says(d, mean);
     program_free(&v);
+    write_validated("ln.h5", true), write_validated("bn.h5", false);
+    d = drawing_make("statplot modes ln.h5 bn.h5");
+    check_says(d, "validation, of methods without running statistics");
+    check_says(d, "Not validated with batch statistics: what running statistics cost is not "
+                  "measured.");
+    d = drawing_make("statplot modes ln.h5");
+    check_says(d, "validation");
+    check_says(d, "These methods have no running statistics: there is no cost of them.");
 }
 
 /* -- all of them ------------------------------------------------------------------------------- */
