@@ -189,6 +189,9 @@ static void test_gap(void **state) {
     check_title(d, 1, "discrepancy");
     check_title(d, 2, "difference");
     check_axes(d, 1, "epoch", "worse by (nats per token)");
+    check_says(d,
+               "Above 0 a run is worse than the reference, as in stat-gap --split; the column gap "
+               "of stat-gap has the other sign.");
     check_says(d, "bn - ln");
     program_free(&t);
 }
@@ -292,7 +295,8 @@ static void test_replaced(void **state) {
     check_rows(d, 3, MARK_POINT, 1, &t, "", sites, cell("gap"));
     check_axes(d, 1, "sites with batch statistics", "mean TID (%)");
     check_axes(d, 2, "sites with batch statistics", "variance TID (%)");
-    check_axes(d, 3, "sites with batch statistics", "gap, validation loss (nats)");
+    check_axes(d, 3, "sites with batch statistics",
+               "gap (above 0: better), validation loss (nats)");
     program_free(&t);
 }
 
@@ -307,7 +311,7 @@ static void test_tidgap(void **state) {
                  SAMPLE("nlp_bn"), stat[i][0]);
         const drawing *d = drawing_make(command);
         check_rows(d, 1, MARK_POINT, 2, &t, "", cell(stat[i][0]), cell("gap"));
-        check_axes(d, 1, stat[i][1], "gap, validation loss (nats)");
+        check_axes(d, 1, stat[i][1], "gap (above 0: better), validation loss (nats)");
     }
     program_free(&t);
 }
