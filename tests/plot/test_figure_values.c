@@ -31,6 +31,15 @@ static void test_tid(void **state) {
     check_says(d, "burn-in");
     check_says(d, "stem");
     program_free(&t);
+    /* Seven sites are told by the legend, nineteen by a bar of their depths. */
+    static const char *const named[] = {"encoder.0.norm1", "encoder.0.norm2", "encoder.1.norm1",
+                                        "encoder.1.norm2", "encoder.2.norm1", "encoder.2.norm2",
+                                        "encoder.final"};
+    d = drawing_make("statplot tid " SAMPLE("nlp_bn"));
+    for (int i = 0; i < 7; i++) check_says(d, named[i]);
+    d = drawing_make("statplot tid " SAMPLE("cv_bn"));
+    check_says(d, "depth 0");
+    check_says(d, "depth 18");
 }
 
 static void test_fig2(void **state) {
