@@ -403,11 +403,15 @@ static void test_quantiles(void **state) {
         for (int sign = -1; sign <= 1; sign += 2)
             check_rows(d, panel, MARK_LINE, ANY_LOOK, &t, where[panel - 1], cell("percent"),
                        (reading){"noise", sign * 1.644853627, panel - 1});
+        check_rows(d, panel, MARK_LINE, 1, &t, where[panel - 1], cell("percent"),
+                   (reading){"noise", 1.644853627, panel - 1}); /* in the colour of the run */
         check_axes(d, panel, "features, in the order of their medians (%)",
                    panel == 1 ? "(μB − μ) / σ" : "σB / σ");
     }
     check_says(d, "encoder.0.norm1");
-    check_says(d, "90 % of independent rows");
+    check_says(d, "dotted: 90 % of independent rows");
+    check_says(d, "Line: median over the steps. Dark band: half of the steps; light band: 90 % of "
+                  "them.");
     program_free(&t);
     d = drawing_make("statplot quantiles " SAMPLE("nlp_pnv"));
     t = table_of("stat-features " SAMPLE("nlp_pnv") " --quantiles --site first");
