@@ -83,7 +83,7 @@ begins_row(c, cs) = c == 1 || (blocks == 2 && 2 * c == cs + 2)
 
 # eval NOTE(text), before LEGEND_ROOM: a line of the figure's own behind the user's note. eval LEFT_OUT('t'): names the sites that have no
 # row in table t, unless the user chose sites.
-add_note(text) = (figure_height = grow(figure_height - note_height), figure_note = figure_note.(strlen(figure_note) ? '; ' : '').text, \
+add_note(text) = (figure_height = grow(figure_height - note_height), figure_note = figure_note.(strlen(figure_note) == 0 ? '' : figure_note[strlen(figure_note):*] eq '.' ? ' ' : '; ').text, \
     note_height = note_room(figure_note), figure_height = grow(figure_height + note_height))
 NOTE(text) = strlen(text) == 0 ? '' : (note_added = add_note(text), 'eval terminal(figure_height)')
 LEFT_OUT(t) = 'left_text = ""; left_same = 1; do for [r=2:runs] { if (!('.t.'_left_out[r] eq '.t.'_left_out[1])) { left_same = 0 } }; '. \
@@ -215,6 +215,10 @@ do for [i=1:runs] { if (run_startup[i] > startup_end) { startup_end = run_startu
 STARTUP(words) = startup_end <= (x_given ? x_from : 0) || steps ne 'all' ? '' : sprintf('set object 99 rectangle from 0, graph 0 to %.6g, graph 1 behind fillcolor rgb "#ECECEC" fillstyle solid noborder; '. \
     'set label 99 "%s" at %.6g, graph 0.97 left font ",7" textcolor rgb "#808080" front', startup_end, x_given && startup_end >= x_to ? '' : words, startup_end + 1)
 
+# eval BURN_IN_ENTRY, before LEGEND_ROOM: an entry of the legend for panels without room for words.
+set linetype 959 lc rgb '#E0E0E0' lw 7 dt solid
+BURN_IN_ENTRY = 'if (startup_end > (x_given ? x_from : 0) && steps eq "all") { legend_count = legend_count + 1; legend_text[legend_count] = "burn-in"; legend_type[legend_count] = 959 }'
+
 # A round step that cuts a range into n parts or fewer, whatever the range.
 step_unit(r) = 10.0**floor(log10(r))
 tic_step(range, n) = range > 1e-299 * n && range < 1e303 ? round_up(1.0 * range / n) : 1e300
@@ -290,6 +294,9 @@ cb_ends(from, to) = user_scale('log') eq 'log' && from <= 0 ? refuse('--yrange: 
     user_scale('log') eq 'log' ? sprintf('set logscale cb 10; set cbrange [%.15g:%.15g]; set cbtics scale 0.4 offset -0.8,0; ', from, to).log_tics('cb', from, to) : \
     sprintf('unset logscale cb; set format cb "%%h"; set cbrange [%.15g:%.15g]; set cbtics autofreq; set cbtics scale 0.4 offset -0.8,0 %.15g', \
     from, to, tic_step(to - from, 6))
+# eval signed_cb(low, high), of values of both signs: 0 in the middle of two colours.
+larger_end(low, high) = abs(low) > abs(high) ? abs(low) : abs(high)
+signed_cb(low, high) = "set palette defined (-1 '#0072B2', -0.5 '#7FB8D8', 0 '#F2F2F2', 0.5 '#EAAE7F', 1 '#D55E00'); ".linear_cb(-larger_end(low, high), larger_end(low, high))
 # eval heat_map(file, column, curves, rows): one line per curve, from top to bottom. Viridis: readable in grey
 # and by colour-blind readers. An image needs two by two points; smaller ones are drawn as boxes.
 set palette defined (0 '#440154', 0.125 '#472D7B', 0.25 '#3B528B', 0.375 '#2C728E', 0.5 '#21918C', \

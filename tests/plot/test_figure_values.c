@@ -174,6 +174,7 @@ static void test_fair(void **state) {
             check_burn_in(d, 2 * i + 1, i < 2 ? end : 0);
             check_burn_in(d, 2 * i + 2, i < 2 ? end : 0);
         }
+        check_says(d, "burn-in");
         program_free(&t);
     }
 }
@@ -203,9 +204,11 @@ static void test_compare(void **state) {
             median[r] = table_real(t.out, 0, "median");
             program_free(&t);
         }
-        snprintf(says, sizeof says, "medians: second / first %.3g", median[1] / median[0]);
+        snprintf(says, sizeof says, "× %.3g", median[1] / median[0]);
         check_says(d, says);
     }
+    check_says(d, "×: median of seed 2 over median of seed 1, after burn-in");
+    check_says(d, "burn-in");
 }
 
 static void test_tidloss(void **state) {

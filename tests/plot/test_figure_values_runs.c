@@ -212,6 +212,7 @@ static void test_parts(void **state) {
     check_rows(d, 1, MARK_LINE, 1, &t, "", cell("total_high"), below);
     check_axes(d, 1, "worse by (nats)", "");
     check_says(d, "cifar10");
+    check_says(d, "of one pair of runs covers its evaluations, not other seeds.");
     program_free(&t);
     check_says(drawing_make("statplot parts --xrange -3:3 " TASKS), "-2");
 }
@@ -340,6 +341,9 @@ static void test_heatmap(void **state) {
         check_title(d, 2, "body: batch mean μB");
         program_free(&t);
     }
+    const drawing *d = drawing_make("statplot heatmap few.h5 --stat mu_difference"); /* signed */
+    assert_float_equal(d->panel[0].low[AXIS_COLOUR], -d->panel[0].high[AXIS_COLOUR], 1e-9);
+    assert_true(d->panel[0].high[AXIS_COLOUR] > 0);
 }
 
 /* Four steps share a field: 5 to 23.75 % and so on. */
