@@ -348,7 +348,29 @@ static void note_units(const comparison *p) {
                          p->runs.set->path[r], p->runs.c->wanted[i]->name, p->runs.set->path[0]);
 }
 
+/* Whether a chosen site of the first run has its name in another run. */
+static bool shares_a_name(const comparison *p) {
+    const run_set *set = p->runs.set;
+    for (int64_t k = 0; k < p->runs.c->sites; k++)
+        for (int r = 1; p->runs.c->site[k].run == 0 && r < set->count; r++)
+            if (sr_run_find_site(set->run[r], site_of(p, &p->runs.c->site[k])->name) >= 0)
+                return true;
+    return false;
+}
+
+static sr_status no_common_name(const run_set *set, sr_failure *why) {
+    char first[160], other[160];
+    choice_list_sites(set->run[0], first, sizeof first);
+    choice_list_sites(set->run[1], other, sizeof other);
+    sr_fail(why, SR_FORMAT, "no site has the same name in %s (%s) and in %s (%s)%s", set->path[0],
+            first, set->path[1], other, set->count > 2 ? ", nor in any other run" : "");
+    sr_hint(why, "--match depth, first or last compares sites of different names");
+    return SR_FORMAT;
+}
+
 static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
+    if (strcmp(p->s->match, "name") == 0 && !shares_a_name(p))
+        return no_common_name(p->runs.set, why);
     sr_fail(why, SR_FORMAT, "%s shares no statistic with the others", p->runs.set->path[0]);
     for (int i = 0; i < p->runs.c->statistics; i++)
         for (int r = 1; p->runs.c->own[i] && r < p->runs.set->count; r++)
@@ -357,8 +379,6 @@ static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
                         p->runs.c->wanted[i]->name);
                 return SR_FORMAT;
             }
-    if (strcmp(p->s->match, "name") == 0)
-        sr_hint(why, "--match depth, first or last compares sites of different names");
     return SR_FORMAT;
 }
 

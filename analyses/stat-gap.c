@@ -225,7 +225,7 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "tid_mean", "its ||mu_B - mu||_2 / ||sqrt(sigma2)||_2, percent");
     tsv_column(t, "tid_var",
                "its ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2, percent");
-    tsv_column(t, "tid_total", "tid_mean + tid_var");
+    tsv_column(t, "tid_total", "tid_mean + tid_var, percent");
     tsv_column(t, "metric", "name below /evals; - where the run has none of those asked for");
     tsv_column(t, "unit", "its unit");
     tsv_column(t, "better", "which of two values is better: less, more, - for neither");
@@ -235,9 +235,13 @@ static void declare_columns(stat_table *table) {
                    : "at the evaluation with the smallest valid_loss; without one, the best value");
     tsv_column(t, "reference",
                "run of this task with the fewest batch sites and the nearest configuration");
-    tsv_column(t, "gap", "metric against the reference, positive where the run is better");
+    tsv_column(
+        t, "gap",
+        "metric less that of the reference, in `unit`; positive where the run is better, the "
+        "opposite of --split");
     tsv_column(t, "replicates", "runs that differ from this one in their seed alone, and itself");
-    tsv_column(t, "tid_low", "95 % interval of the mean tid_total of the replicates; NaN for one");
+    tsv_column(t, "tid_low",
+               "95 % interval of the mean tid_total of the replicates, percent; NaN for one");
     tsv_column(t, "tid_high", "its upper end");
     tsv_column(t, "value_low", "95 % interval of the mean of the metric");
     tsv_column(t, "value_high", "its upper end");

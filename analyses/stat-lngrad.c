@@ -237,7 +237,8 @@ int main(int argc, char **argv) {
         .default_stat = "grad_mean,grad_var,exact_mean,exact_var,g_mean,g_var,free_var",
         .site = "*",
         .source = FROM_SCALARS,
-        .hint = "only the methods of the LN family record it",
+        .hint = "methods of the LN family record it in `statrec train`; `statrec.watch` records "
+                "no row_*",
         .print_sites = print_sites,
     };
     return analysis_main(&a, argc, argv);

@@ -73,9 +73,14 @@ static double tid_total_released(const vector_row *r) {
 #define BOTH (NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2_B) | NEEDS(sigma2))
 
 static const statistic stats[] = {
-    {"mean", "tid_mean", NULL, NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2), tid_mean, NULL},
-    {"var", "tid_var", NULL, NEEDS(sigma2_B) | NEEDS(sigma2), tid_var, NULL},
-    {"total", "tid_total", "tid_mean + tid_var", BOTH, tid_total, NULL},
+    {"mean", "tid_mean",
+     "||mu_B - mu||_2 / ||sqrt(sigma2)||_2, a fraction; stat-gap and figures: percent",
+     NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2), tid_mean, NULL},
+    {"var", "tid_var",
+     "||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2, a fraction; stat-gap and figures: "
+     "percent",
+     NEEDS(sigma2_B) | NEEDS(sigma2), tid_var, NULL},
+    {"total", "tid_total", "tid_mean + tid_var, a fraction", BOTH, tid_total, NULL},
 };
 
 static const statistic released[] = {
@@ -103,10 +108,12 @@ static void declare_final(tsv *t) {
     tsv_column(t, "batches",
                "training batches of the pass, running values frozen (of an observed site: the "
                "observer's)");
-    tsv_column(t, "tid_mean", "mean over batches of ||mu_B - mu||_2 / ||sqrt(sigma2)||_2");
+    tsv_column(t, "tid_mean",
+               "mean over batches of ||mu_B - mu||_2 / ||sqrt(sigma2)||_2, a fraction");
     tsv_column(t, "tid_var",
-               "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2");
-    tsv_column(t, "tid_total", "tid_mean + tid_var");
+               "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2, a "
+               "fraction");
+    tsv_column(t, "tid_total", "tid_mean + tid_var, a fraction");
     tsv_header(t);
 }
 

@@ -69,6 +69,7 @@ plot t using t_tid_mean:(column(0)+1) with points linetype 951, t using t_tid_va
      for [i=1:published_rows] t every ::0::0 using (published_y2[i]):(runs+i) with points linetype published_type(2)
 eval dot_panel(2, panels)
 set xlabel with_better(metric_of[1], unit_of[1], better_of[1]) noenhanced offset 0,0.7
+eval of_unit(unit_of[1])
 eval dot_x(low, high)
 bar = ''
 if (intervals) {

@@ -10,8 +10,8 @@
 #: curves d by site x percent y excess,infinite buckets 100
 #: table s stat-amgm {run} --site {site} --stat {stat} --phase {steps}
 # A panel per run, a line per site: the largest excess (AM - GM)/(M V) of each 1/100 of training, an outlier above 1. Where it is
-# infinite there is a triangle at the upper edge. Last panel, where there are outliers: their share of the tested steps, by site in the
-# order of the forward pass. Of a run without vectors at every step the panel says how far the tested steps are apart. --stat psi2_B or
+# infinite there is a triangle at the upper edge. Last panel, where there are outliers: their share of the tested steps, by depth of
+# the site. Of a run without vectors at every step the panel says how far the tested steps are apart. --stat psi2_B or
 # sigma2_B.
 
 eval span('d', 'd_excess_high')
@@ -56,6 +56,7 @@ if (runs > 1 && shares_high > 0) {
     }
     legend_count = legend_count + runs
 }
+eval LEFT_OUT('s')
 eval LEGEND_ROOM
 pad_left = 0.68
 pad_right = sites_named ? 0.16 : 0.85
@@ -69,8 +70,9 @@ do for [k=1:d_curves] {
     eval span(sprintf('d index %d', k - 1), 'd_excess_high')
     kind[k] = span_count <= 12 ? 'linespoints' : 'lines'
 }
-eval span_of('s', 's_steps', '(column(0) + 1)')
-sites_most = span_high
+eval span('s', 's_depth')
+shallowest = span_low
+deepest = span_high
 infinite_at(c) = column(c) > 0 ? y_top : NaN
 
 set multiplot
@@ -97,18 +99,17 @@ unset label 97
 if (shares_high > 0) {
     eval cell_panel(cells)
     unset title
-    set xlabel 'site, from the input' offset 0,0.7
+    set xlabel 'depth of the site, from the input' offset 0,0.7
     set ylabel 'outliers (% of steps)' offset 0.4,0
-    set xrange [0.5:sites_most + 0.5] noextend
-    set xtics autofreq
-    eval sprintf('set xtics %d', sites_most < 9 ? 1 : tic_step(sites_most, 8))
+    set xrange [shallowest - 0.5:deepest + 0.5] noextend
+    eval depth_tics(deepest - shallowest, 8)
     eval linear_axis(0, 1.06 * shares_high, '%%h')
     set pointsize 0.45
-    shares = 'using (column(0) + 1):(100 * column(s_share))'
+    shares = 'using s_depth:(100 * column(s_share))'
     command = NO_PLOT
     if (sites_named) {
         command = command.', s '.shares.' with lines linetype 958 dashtype solid'
-        do for [k=1:d_curves] { command = command.sprintf(', s using (strcol(s_site) eq d_key[%d] ? column(0) + 1 : NaN):(100 * column(s_share)) with points linetype %d', k, 950 + k) }
+        do for [k=1:d_curves] { command = command.sprintf(', s using (strcol(s_site) eq d_key[%d] ? column(s_depth) : NaN):(100 * column(s_share)) with points linetype %d', k, 950 + k) }
     } else {
         do for [r=1:runs] { command = command.sprintf(', s index %d %s with linespoints linetype %d', r - 1, shares, r) }
     }

@@ -12,7 +12,7 @@
 #: curves d by site x percent y {stat} buckets 50
 # A panel per name of a site, in the order of the forward pass, many on a higher page (--site chooses); a line per run:
 # median of each 1/50 of training; band: smallest to largest value, so no outlier is lost. One scale for
-# all sites. Of two runs a panel says how their medians over the steps after burn-in compare, as the table `all` has them. --stat NAME draws any recorded scalar, also one that the runs declare; runs without it are left out.
+# all sites. Of two runs a panel says (×) how their medians over the steps after burn-in compare, as the table `all` has them. --stat NAME draws any recorded scalar, also one that the runs declare; runs without it are left out.
 # The table `all` fails when no run has it.
 
 most_panels = 120
@@ -35,7 +35,7 @@ if (runs == 2) {
     stats all using (keep_median(path_of(strcol(all_run)), at_site(strcol(all_site)), cell(all_median))) nooutput name 'MEDIAN'
 }
 ratio_text(i) = paths == 2 && median_of[2*i-1] != 0 && median_of[2*i] / median_of[2*i-1] == median_of[2*i] / median_of[2*i-1] ? \
-    sprintf((panel_width(columns) < 1.6 ? 'median × ' : 'medians: second / first ').'%.3g', median_of[2*i] / median_of[2*i-1]) : ''
+    sprintf('× %.3g', median_of[2*i] / median_of[2*i-1]) : ''
 if (panels > most_panels) { eval refuse(sprintf('%d panels are more than %d: choose with --site', panels, most_panels)) }
 do for [k=1:d_curves] {
     if (k == 1 || d_run[k] != legend_type[legend_count]) {
@@ -44,9 +44,11 @@ do for [k=1:d_curves] {
         legend_type[legend_count] = d_run[k]
     }
 }
+eval BURN_IN_ENTRY
+eval NOTE(paths == 2 ? '×: median of '.run_label[2].' over median of '.run_label[1].', after burn-in' : '')
 eval LEGEND_ROOM
 legend_height = legend_height + 0.12
-gap_x = 0.2
+gap_x = 0.3
 gap_y = 0.26
 # As many columns of at least an inch as fit, up to four; of those the number that leaves the fewest cells empty.
 most = 1
@@ -66,6 +68,7 @@ line(k) = sprintf('d index %d using d_x:d_y1 with lines linetype %d, ', k - 1, d
 
 # A number that the runs declare may have any sign.
 signed = stat_own && d_y1_least <= 0
+eval of_unit(stat_unit)
 set multiplot
 do for [i=1:panels] {
     c = 1 + (i - 1) % columns

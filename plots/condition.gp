@@ -20,6 +20,7 @@ do for [r=1:runs] {
     legend_type[r] = r
     legend_mark[r] = 2
 }
+eval LEFT_OUT('c')
 eval LEGEND_ROOM
 legend_height = legend_height + 0.14
 pad_left = 0.85
@@ -32,7 +33,7 @@ array tensor[2] = ['input', 'gradient']
 # The value in its panel, NaN elsewhere; C_max has no p.
 number(i, q) = strcol(c_tensor) eq tensor[i] && (q == 1 ? strcol(c_statistic) eq 'C_max' : abs(column(c_p) - part[q]) < 1e-9) ? \
     column(c_value) : NaN
-stats c using c_place nooutput name 'SITE'
+stats c using c_depth nooutput name 'SITE'
 array low[8]
 array high[8]
 array points[8*runs]
@@ -56,7 +57,7 @@ do for [i=1:2] {
 if (drawn == 0) { eval refuse('no finite condition number') }
 set datafile missing NaN
 set xrange [SITE_min - 0.5:SITE_max + 0.5] noextend
-eval sprintf('set xtics 1,%d', SITE_max - SITE_min < 6 ? 1 : tic_step(SITE_max - SITE_min, 5))
+eval sprintf('set xtics %d', SITE_max - SITE_min < 6 ? 1 : tic_step(SITE_max - SITE_min, 5))
 set pointsize 0.35
 set title offset 0,-0.8
 
@@ -67,11 +68,11 @@ do for [i=1:2] {
         eval log_y(low[4*i-4+q], high[4*i-4+q])
         set title (i == 1 ? heading[q] : '')
         set format x (i == 2 ? '%g' : '')
-        set xlabel (i == 2 ? 'site, from the input' : '') offset 0,0.7
+        set xlabel (i == 2 ? 'depth of the site' : '') offset 0,0.7
         set ylabel (begins_row(q, 4) ? 'of the '.tensor[i] : '') offset 0,0
         command = ''
         do for [r=1:runs] {
-            if (points[8*r-12+4*i+q] > 0) { command = command.sprintf(', c index %d using c_place:(number(i, q)) with linespoints linetype %d', r - 1, r) }
+            if (points[8*r-12+4*i+q] > 0) { command = command.sprintf(', c index %d using c_depth:(number(i, q)) with linespoints linetype %d', r - 1, r) }
         }
         if (strlen(command) > 0) { eval 'plot '.command[3:*] }
     }

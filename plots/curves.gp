@@ -45,6 +45,7 @@ eval SIDE_BY_SIDE(panels)
 eval epoch_x(first, last, panel_width(stacked ? 1 : panels) > 2.2 ? 8 : int(panel_width(panels) / 0.3))
 set multiplot
 eval panel(1, panels, 1, 1)
+eval of_unit(stat_unit)
 eval linear_y(t_y1_least, t_y1_largest)
 set ylabel (stat eq 'loss' ? 'training loss (nats)' : stat_name(stat)) noenhanced offset 0.2,0
 plot for [i=1:lines] t index drawn[i]-1 using t_x:t_y1_low:t_y1_high \

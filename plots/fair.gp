@@ -24,6 +24,7 @@ do for [r=1:runs] {
     legend_type[r] = r
 }
 band = runs > 3 ? 0.12 : 0.24
+eval BURN_IN_ENTRY
 eval LEGEND_ROOM
 pad_left = 0.66
 gap_x = 0.5

@@ -35,6 +35,7 @@ set pointsize 0.5
 
 set multiplot
 eval panel(1, 1, 1, 1)
+eval of_unit(unit_of)
 eval linear_y(b_least_least, b_largest_largest)
 plot for [k=1:b_curves] b index k-1 using b_x:b_mean:b_least:b_largest with yerrorbars linetype k dashtype solid, \
      for [k=1:b_curves] b index k-1 using b_x:b_mean with lines linetype k

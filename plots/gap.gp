@@ -77,6 +77,7 @@ do for [r=2:runs] {
         legend_type[legend_count] = r
     }
 }
+eval NOTE('Above 0 a run is worse than the reference, as in stat-gap --split; the column gap of stat-gap has the other sign.')
 eval LEGEND_ROOM
 legend_height = legend_height + 0.14
 figure_height = grow(rows > 1 ? 1.65 * figure_height : figure_height)

@@ -65,7 +65,8 @@ pad_right = 0.8
 gap_x = 0.62
 legend_height = 0.12
 eval RUN_PANELS
-eval lowest < highest || !signed ? (user_scale('log') eq 'log' ? log_cb(lowest, highest) : linear_cb(lowest, highest)) : linear_cb(lowest, highest)
+# A statistic of both signs has a colour for each.
+eval signed && lowest < 0 ? signed_cb(lowest, highest) : lowest < highest || !signed ? (user_scale('log') eq 'log' ? log_cb(lowest, highest) : linear_cb(lowest, highest)) : linear_cb(lowest, highest)
 unset grid
 set border 15
 set title enhanced offset 0,(marked ? -0.35 : -0.7)

@@ -33,7 +33,7 @@ signed = stat_own && d_y1_least <= 0 && figure_scale ne 'log'
 if (signed) { figure_scale = 'linear' }
 eval span_of('d', 'd_y1', signed ? 'column(d_y1)' : '(column(d_y1) > 0 ? column(d_y1) : NaN)')
 if (span_count == 0) { eval refuse('--stat '.stat.' has no value above 0 here') }
-eval signed ? linear_cb(d_y1_least, d_y1_largest) : log_cb(span_low, d_y1_largest)
+eval signed && d_y1_least < 0 ? signed_cb(d_y1_least, d_y1_largest) : signed ? linear_cb(d_y1_least, d_y1_largest) : log_cb(span_low, d_y1_largest)
 set xlabel 'training (%)' offset 0,0.7
 eval percent_x(percent_tics(2))
 unset grid

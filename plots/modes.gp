@@ -12,21 +12,31 @@
 # BN. Lower panel: the difference of the two validation losses, which is what the running statistics cost, with its
 # mean over the second half of training and Student's 95 % interval; a run without batch statistics in validation has none.
 
-legend_count = v_valid_loss_batch_finite > 0 ? 3 : 2
+# A method that takes no statistic from the batch has no running ones to validate with.
+averages(r) = strlen(run_uses[r]) > 0
+validation(r) = averages(r) ? 951 : 954
+with_averages = 0
+do for [r=1:runs] { with_averages = with_averages + averages(r) }
+legend_count = 1
 legend_text[1] = 'training'
 legend_type[1] = 958
-legend_text[2] = 'validation, running statistics'
-legend_type[2] = 951
-legend_mark[2] = 2
-legend_mark[3] = 2
-legend_text[3] = 'validation, batch statistics'
-legend_type[3] = 952
+ENTRY = 'legend_count = legend_count + 1; legend_mark[legend_count] = 2; legend_text[legend_count] = entry; legend_type[legend_count] = entry_type'
+entry = 'validation, running statistics'
+entry_type = 951
+if (with_averages > 0) { eval ENTRY }
+entry = with_averages > 0 ? 'validation, of methods without running statistics' : 'validation'
+entry_type = 954
+if (with_averages < runs) { eval ENTRY }
+entry = 'validation, batch statistics'
+entry_type = 952
+if (v_valid_loss_batch_finite > 0) { eval ENTRY }
 gaps = v_valid_loss_gap_finite > 0
-if (gaps) {
-    legend_count = 4
-    legend_text[4] = 'difference; its mean and 95 % interval'
-    legend_type[4] = 953
-    legend_mark[4] = 2
+entry = 'difference; its mean and 95 % interval'
+entry_type = 953
+if (gaps) { eval ENTRY }
+if (!gaps) {
+    eval NOTE(with_averages > 0 ? 'Not validated with batch statistics: what running statistics cost is not measured.' : \
+        'These methods have no running statistics: there is no cost of them.')
 }
 eval LEGEND_ROOM
 panel_rows = gaps ? 2 : 1
@@ -75,7 +85,7 @@ do for [r=1:runs] {
     high[r] = -1e300
     gap_low[r] = 0
     gap_high[r] = 0
-    gap_text[r] = 'not validated with batch statistics'
+    gap_text[r] = averages(r) ? 'not validated with batch statistics' : 'no running statistics'
 }
 WIDEN = 'if (span_count > 0) { low[r] = span_low < low[r] ? span_low : low[r]; high[r] = span_high > high[r] ? span_high : high[r] }'
 eval span('t', 't_x')
@@ -140,7 +150,7 @@ do for [r=1:runs] {
     }
     do for [k=1:v_curves] {
         if (v_run[k] == r) {
-            command = command.sprintf(', v index %d using v_x:v_valid_loss with linespoints linetype 951', k - 1)
+            command = command.sprintf(', v index %d using v_x:v_valid_loss with linespoints linetype %d', k - 1, validation(r))
             if (batch_curve[k] > 0) {
                 command = command.sprintf(', v index %d using v_x:v_valid_loss_batch with linespoints linetype 952', k - 1)
             }

@@ -47,6 +47,9 @@ do for [p=1:4] {
         if (span_count > 0) { eval WIDEN }
     }
 }
+eval NOTE('Right of 0 a run is worse than the reference, as in stat-gap --split; the column gap of stat-gap has the other sign.')
+eval span('t', 't_pairs')
+eval NOTE(span_count > 0 && span_low < 2 ? 'The bar of one pair of runs covers its evaluations, not other seeds.' : '')
 eval LEGEND_ROOM
 # A row of three or four marks has room for a name of three lines.
 dot_lines = 3

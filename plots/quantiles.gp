@@ -10,7 +10,7 @@
 #: curves q by statistic,site x percent y q05,q25,median,q75,q95,noise buckets 4000
 # Table w is for its warnings on what may not be compared. Left: (mu_B - mu)/sqrt(sigma2 + eps), right: sqrt((sigma2_B + eps)/(sigma2 + eps)), of psi2 where a method divides by psi: how far
 # an output of inference is from that of training. Each feature at its place in the order of the medians: the line is the median over
-# the steps, the dark band holds half of them, the light one 90 %. Dashed: 90 % of steps if rows were independent and normal. A
+# the steps, the dark band holds half of them, the light one 90 %. Dotted: 90 % of steps if rows were independent and normal. A
 # median far from 0 (1) is a running value that is wrong; a wide band are batches that differ.
 
 statistic_of(k) = word(q_key[k], 1)
@@ -42,13 +42,15 @@ do for [k=1:q_curves] {
     }
 }
 if (legend_count > 24) { eval refuse(sprintf('%d sites are more than 24: choose with --site', legend_count)) }
+looks = legend_count
 eval span('q', 'q_noise')
 if (span_count > 0) {
     legend_count = legend_count + 1
-    legend_text[legend_count] = '90 % of independent rows'
+    legend_text[legend_count] = 'dotted: 90 % of independent rows'
     legend_type[legend_count] = 990
 }
-set linetype 990 linecolor rgb '#202020' linewidth 0.6 dashtype (5,3)
+set linetype 990 linecolor rgb '#202020' linewidth 0.9 dashtype (1.5,2.5)
+eval NOTE('Line: median over the steps. Dark band: half of the steps; light band: 90 % of them.'.(looks > 1 ? ' Dotted lines have the colour of their curve.' : ''))
 eval LEGEND_ROOM
 pad_left = 0.68
 gap_x = 0.82
@@ -89,7 +91,7 @@ do for [s=3-panels:2] {
                 sprintf('q index %d using q_x:q_q25:q_q75 with filledcurves linetype %d fillstyle transparent solid 0.3 noborder, ', k - 1, look[k])
             lines = lines.sprintf(', q index %d using q_x:q_median with lines linetype %d', k - 1, look[k])
             do for [sign=-1:1:2] {
-                lines = lines.sprintf(', q index %d using q_x:(%d + %d * NOISE_90 * cell(q_noise)) with lines linetype 990', k - 1, s - 1, sign)
+                lines = lines.sprintf(', q index %d using q_x:(%d + %d * NOISE_90 * cell(q_noise)) with lines linetype %d linewidth 0.9 dashtype (1.5,2.5)', k - 1, s - 1, sign, look[k])
             }
         }
     }

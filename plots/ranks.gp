@@ -31,6 +31,7 @@ if (thin) {
 legend_count = legend_count + 1
 legend_text[legend_count] = 'independent rows'
 legend_type[legend_count] = 962
+eval LEFT_OUT('e')
 eval LEGEND_ROOM
 
 # The axis of both panels spans what they draw.
@@ -52,7 +53,7 @@ seen = span_count > 0 ? sees(span_low, span_high) : 0
 eval span('e', 'e_spread_mean_q75')
 seen = span_count > 0 ? sees(span_low, span_high) : 0
 if (high <= 0) { eval refuse('no step at which every shard has rows') }
-stats e using 0 nooutput name 'SITES'
+stats e using (column(e_depth) < 0 ? NaN : column(e_depth)) nooutput name 'DEPTH'
 # Runs side by side within a site.
 place(r) = (r - 0.5 * (runs + 1)) * 0.5 / runs
 half = 0.42 / runs
@@ -68,16 +69,15 @@ eval log_y(100 * low, 100 * high)
 plot for [k=1:d_curves] d index k-1 using d_x:(thin && whole[1] != k ? 100 * column(d_spread_mean) : NaN) with lines linetype 961, \
      for [r=1:runs] d index whole[r]-1 using d_x:(100 * column(d_expected_mean)) with lines linetype expected(r) linewidth 0.9 dashtype (2,2), \
      for [r=1:runs] d index whole[r]-1 using d_x:(100 * column(d_spread_mean)) with lines linetype r linewidth 1.3
-set xlabel 'site, from the input' offset 0,0.7
-set xrange [0.3:SITES_max + 1.7] noextend
-set xtics autofreq
-if (SITES_max < 12) { set xtics 1 }
+set xlabel 'depth of the site, from the input' offset 0,0.7
+set xrange [DEPTH_min - 0.7:DEPTH_max + 0.7] noextend
+eval depth_tics(DEPTH_max - DEPTH_min, 8)
 set pointsize 0.45
 eval panel(2, 2, 1, 1)
 eval log_y(100 * low, 100 * high)
-plot for [r=1:runs] e index r-1 using (column(0)+1+place(r)-half):(100*column(e_expected_mean)):(2*half):(0) \
+plot for [r=1:runs] e index r-1 using (column(e_depth)+place(r)-half):(100*column(e_expected_mean)):(2*half):(0) \
          with vectors nohead linetype expected(r) linewidth 0.9 dashtype (2,2), \
-     for [r=1:runs] e index r-1 using (column(0)+1+place(r)):(100*column(e_spread_mean)):(100*column(e_spread_mean_q25)):(100*column(e_spread_mean_q75)) \
+     for [r=1:runs] e index r-1 using (column(e_depth)+place(r)):(100*column(e_spread_mean)):(100*column(e_spread_mean_q25)):(100*column(e_spread_mean_q75)) \
          with yerrorbars linetype r linewidth 0.6 dashtype solid
 eval LEGEND_DRAW
 unset multiplot

@@ -74,7 +74,7 @@ eval panel(3, 3, 1, 1)
 set xzeroaxis linetype 958 linewidth 0.5
 set label '↑ better' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
 eval linear_y(gap_low, gap_high)
-set ylabel 'gap, '.with_unit(metric_of[1], unit_of[1]) noenhanced offset 0,0
+set ylabel 'gap (above 0: better), '.with_unit(metric_of[1], unit_of[1]) noenhanced offset 0,0
 if (strlen(gap_lines) > 0) { eval 'plot '.gap_lines }
 unset xzeroaxis
 eval LEGEND_DRAW

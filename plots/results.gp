@@ -28,13 +28,14 @@ stats t using (task_of[int(column(0))+1] = int(column(t_task)), value_of[int(col
 array panel_name[entries + 8]
 array panel_axis[entries + 8]
 array panel_rows[entries + 8]
+array panel_unit[entries + 8]
 array panel_low[entries + 8]
 array panel_high[entries + 8]
 array row_panel[entries + 8]
 array row_place[entries + 8]
 panels = 0
 PANEL = 'p = 0; do for [i=1:panels] { if (panel_name[i] eq name) { p = i } }; '. \
-    'if (!p) { panels = panels + 1; p = panels; panel_name[p] = name; panel_axis[p] = axis; panel_rows[p] = 0; panel_low[p] = 1e300; panel_high[p] = -1e300 }'
+    'if (!p) { panels = panels + 1; p = panels; panel_name[p] = name; panel_axis[p] = axis; panel_unit[p] = unit; panel_rows[p] = 0; panel_low[p] = 1e300; panel_high[p] = -1e300 }'
 ROW = 'row = 0; do for [i=1:dot_count] { if (dot_name[i] eq name && row_panel[i] == p) { row = i } }; '. \
     'if (!row) { dot_count = dot_count + 1; row = dot_count; dot_name[row] = name; row_panel[row] = p; panel_rows[p] = panel_rows[p] + 1; row_place[row] = panel_rows[p] }'
 WIDEN = 'if (v == v) { if (v < panel_low[p]) { panel_low[p] = v }; if (v > panel_high[p]) { panel_high[p] = v } }'
@@ -45,6 +46,7 @@ tasks = 0
 do for [r=1:runs] {
     name = run_task[r]
     axis = with_better(metric_of[r], unit_of[r], better_of[r])
+    unit = unit_of[r]
     eval PANEL
     run_panel[r] = p
     name = run_norm[r]
@@ -73,6 +75,7 @@ array published_place[published_rows > 0 ? published_rows : 1]
 do for [j=1:published_rows] {
     name = corpus(published_table[j]).' (published)'
     axis = of_paper(metric eq 'leading' ? 'ppl' : metric[1:6] eq 'valid_' ? metric[7:*] : metric)
+    unit = ''
     eval PANEL
     published_panel[j] = p
     name = published_norm[j]
@@ -123,6 +126,7 @@ do for [p=1:panels] {
     set ytics scale 0 noenhanced ("" 0)
     do for [i=1:dot_total] { if (row_panel[i] == p) { set ytics add (dot_name[i] row_place[i]) } }
     if (panel_low[p] > panel_high[p]) { panel_low[p] = 0; panel_high[p] = 1 }
+    eval of_unit(panel_unit[p])
     eval dot_x(panel_low[p], panel_high[p])
     set xlabel panel_axis[p] noenhanced offset 0,0.7
     set title (panels > 1 ? panel_name[p] : '')

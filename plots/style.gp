@@ -17,7 +17,8 @@ note_most = int((figure_width - 0.12) / 0.047)
 note_end(text, n) = n < 2 ? note_most : text[n:n] eq ' ' ? n : note_end(text, n - 1)
 note_folded(text) = strlen(text) <= note_most ? text : text[1:note_end(text, note_most)]."\n".note_folded(text[note_end(text, note_most)+1:*])
 note_lines(text) = strlen(text) <= note_most ? 1 : 1 + note_lines(text[note_end(text, note_most)+1:*])
-note_height = strlen(figure_note) ? 0.05 + 0.1 * note_lines(figure_note) : 0
+note_room(text) = strlen(text) ? 0.05 + 0.1 * note_lines(text) : 0
+note_height = note_room(figure_note)
 figure_height = grow(figure_height + head_height + note_height)
 eval terminal(figure_height)
 
@@ -79,6 +80,15 @@ SIDE_BY_SIDE(n) = sprintf('stacked = %d; if (stacked) { figure_height = grow(fig
     narrow(n, narrowest) ? n : 0, n - 1)
 GRID(cs, rs) = narrow(cs, 0.6) ? sprintf('figure_height = grow(figure_height + %d * (panel_height(%d) + gap_y) + block_gap); blocks = 2; eval terminal(figure_height)', rs, rs) : ''
 begins_row(c, cs) = c == 1 || (blocks == 2 && 2 * c == cs + 2)
+
+# eval NOTE(text), before LEGEND_ROOM: a line of the figure's own behind the user's note. eval LEFT_OUT('t'): names the sites that have no
+# row in table t, unless the user chose sites.
+add_note(text) = (figure_height = grow(figure_height - note_height), figure_note = figure_note.(strlen(figure_note) == 0 ? '' : figure_note[strlen(figure_note):*] eq '.' ? ' ' : '; ').text, \
+    note_height = note_room(figure_note), figure_height = grow(figure_height + note_height))
+NOTE(text) = strlen(text) == 0 ? '' : (note_added = add_note(text), 'eval terminal(figure_height)')
+LEFT_OUT(t) = 'left_text = ""; left_same = 1; do for [r=2:runs] { if (!('.t.'_left_out[r] eq '.t.'_left_out[1])) { left_same = 0 } }; '. \
+    'do for [r=1:(left_same ? 1 : runs)] { if (strlen('.t.'_left_out[r]) > 0) { left_text = left_text.(strlen(left_text) ? "; " : "sites without values: "). \
+    (left_same ? "" : run_label[r].": ").'.t.'_left_out[r] } }; eval NOTE(site eq "*" ? left_text : "")'
 
 # eval refuse(text): statplot ends with this text when there is nothing to draw.
 refuse(text) = (refused = text, 'printerr refused; exit status 1')
@@ -205,20 +215,34 @@ do for [i=1:runs] { if (run_startup[i] > startup_end) { startup_end = run_startu
 STARTUP(words) = startup_end <= (x_given ? x_from : 0) || steps ne 'all' ? '' : sprintf('set object 99 rectangle from 0, graph 0 to %.6g, graph 1 behind fillcolor rgb "#ECECEC" fillstyle solid noborder; '. \
     'set label 99 "%s" at %.6g, graph 0.97 left font ",7" textcolor rgb "#808080" front', startup_end, x_given && startup_end >= x_to ? '' : words, startup_end + 1)
 
+# eval BURN_IN_ENTRY, before LEGEND_ROOM: an entry of the legend for panels without room for words.
+set linetype 959 lc rgb '#E0E0E0' lw 7 dt solid
+BURN_IN_ENTRY = 'if (startup_end > (x_given ? x_from : 0) && steps eq "all") { legend_count = legend_count + 1; legend_text[legend_count] = "burn-in"; legend_type[legend_count] = 959 }'
+
 # A round step that cuts a range into n parts or fewer, whatever the range.
 step_unit(r) = 10.0**floor(log10(r))
 tic_step(range, n) = range > 1e-299 * n && range < 1e303 ? round_up(1.0 * range / n) : 1e300
 round_up(r) = step_unit(r) * (r <= 1.0001 * step_unit(r) ? 1 : r <= 2.0001 * step_unit(r) ? 2 : r <= 5.0001 * step_unit(r) ? 5 : 10)
 
-# eval linear_y(low, high): linear with some room; a constant gets an axis around it.
+# eval linear_y(low, high): linear with some room; a constant gets an axis around it. eval of_unit(unit): the next axes of percents end
+# at 0 and 100 unless values lie beyond; with another unit they end anywhere.
+axis_least = -1e300
+axis_most = 1e300
+of_unit(u) = u eq 'percent' ? 'axis_least = 0; axis_most = 100' : 'axis_least = -1e300; axis_most = 1e300'
+bound_low(value, end) = value >= axis_least && end < axis_least ? axis_least : end
+bound_high(value, end) = value <= axis_most && end > axis_most ? axis_most : end
+room_low(low, high) = bound_low(low, low - room(low, high))
+room_high(low, high) = bound_high(high, high + room(low, high))
 room(low, high) = high > low ? 0.04 * (high - low) : high != 0 ? 0.1 * abs(high) : 1
 linear_y(low, high) = user_scale('linear') eq 'log' && low > 0 ? ends_y('log', low / 1.15, high * 1.15) : \
-    ends_y('linear', low - room(low, high), high + room(low, high))
+    ends_y('linear', room_low(low, high), room_high(low, high))
 
 # eval x_axis(from, to, step): the x axis of the figure, or the user's. eval percent_x(step): of training, as far as steps
 # are drawn.
 x_axis(from, to, step) = x_given ? sprintf('set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', x_from, x_to, tic_step(x_to - x_from, 5)) : \
     sprintf('set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', from, to, step)
+# eval depth_tics(range, n): whole numbers, of a range above 9 about n of them.
+depth_tics(range, n) = sprintf('set xtics autofreq; set xtics %d', range < 9 ? 1 : tic_step(range, n))
 # percent_tics(columns): a step whose labels keep apart in panels of that many columns.
 percent_tics(cs) = panel_width(cs == stacked ? 1 : blocks == 2 ? cs / 2 : cs) < 1.05 ? 50 : 25
 percent_x(step) = steps eq 'all' || x_given ? x_axis(0, 100, step) : 'set xrange [*:*] noextend; set xtics autofreq'
@@ -257,10 +281,10 @@ dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; '
     (c == 1 || stacked ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
 dot_x(low, high) = low > 0 && high / low > 4 ? dot_log(low, high) : \
     sprintf('unset logscale x; set format x "%%h"; set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', \
-    low_end(low - room(low, high), high + room(low, high)), high_end(low - room(low, high), high + room(low, high)), \
-    tic_step(high_end(low - room(low, high), high + room(low, high)) - low_end(low - room(low, high), high + room(low, high)), 5))
-dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.15g:%.15g] noextend; ', low / 1.1, high * 1.1). \
-    log_tics('x', low / 1.1, high * 1.1)
+    low_end(room_low(low, high), room_high(low, high)), high_end(room_low(low, high), room_high(low, high)), \
+    tic_step(high_end(room_low(low, high), room_high(low, high)) - low_end(room_low(low, high), room_high(low, high)), 5))
+dot_log(low, high) = sprintf('set logscale x 10; set xrange [%.15g:%.15g] noextend; ', low / 1.1, bound_high(high, high * 1.1)). \
+    log_tics('x', low / 1.1, bound_high(high, high * 1.1))
 
 # -- heat maps ---------------------------------------------------------------------------------
 # eval log_cb(low, high): colours by the logarithm, labelled like log_y. linear_cb(low, high): where figure_scale is linear.
@@ -270,14 +294,22 @@ cb_ends(from, to) = user_scale('log') eq 'log' && from <= 0 ? refuse('--yrange: 
     user_scale('log') eq 'log' ? sprintf('set logscale cb 10; set cbrange [%.15g:%.15g]; set cbtics scale 0.4 offset -0.8,0; ', from, to).log_tics('cb', from, to) : \
     sprintf('unset logscale cb; set format cb "%%h"; set cbrange [%.15g:%.15g]; set cbtics autofreq; set cbtics scale 0.4 offset -0.8,0 %.15g', \
     from, to, tic_step(to - from, 6))
+# eval signed_cb(low, high), of values of both signs: 0 in the middle of two colours.
+larger_end(low, high) = abs(low) > abs(high) ? abs(low) : abs(high)
+signed_cb(low, high) = "set palette defined (-1 '#0072B2', -0.5 '#7FB8D8', 0 '#F2F2F2', 0.5 '#EAAE7F', 1 '#D55E00'); ".linear_cb(-larger_end(low, high), larger_end(low, high))
 # eval heat_map(file, column, curves, rows): one line per curve, from top to bottom. Viridis: readable in grey
 # and by colour-blind readers. An image needs two by two points; smaller ones are drawn as boxes.
 set palette defined (0 '#440154', 0.125 '#472D7B', 0.25 '#3B528B', 0.375 '#2C728E', 0.5 '#21918C', \
                      0.625 '#28AE80', 0.75 '#5EC962', 0.875 '#ADDC30', 1 '#FDE725')
-heat_map(file, c, curves, rows) = sprintf('set yrange [%g:0.5] noextend; plot "%s" using ', curves + 0.5, file). \
-    (curves > 1 && rows > 1 ? sprintf('1:(column(-2)+1):%d with image', c) : \
-     sprintf('1:(column(-2)+1):($1-%g):($1+%g):(column(-2)+0.5):(column(-2)+1.5):%d '. \
-             'with boxxyerror fillcolor palette fillstyle solid noborder', 50.0 / rows, 50.0 / rows, c))
+heat_map(file, c, curves, rows) = heat_rows(file, c, 1, curves, 'column(-2)+1', curves > 1 && rows > 1, rows)
+heat_rows(file, c, first, last, y, image, rows) = sprintf('set yrange [%g:%g] noextend; plot "%s" using ', last + 0.5, first - 0.5, file). \
+    (image ? sprintf('1:(%s):%d with image', y, c) : \
+     sprintf('1:(%s):($1-%g):($1+%g):(%s-0.5):(%s+0.5):%d '. \
+             'with boxxyerror fillcolor palette fillstyle solid noborder', y, 50.0 / rows, 50.0 / rows, y, y, c))
+# eval depth_map(file, table, column, first, last, curves, rows): at the depth of each curve's site, white where no site is drawn.
+depth_map(file, t, c, first, last, curves, rows) = last - first == curves - 1 ? \
+    heat_rows(file, c, first, last, sprintf('column(-2)+%d', first), curves > 1 && rows > 1, rows) : \
+    heat_rows(file, c, first, last, sprintf('%s_depth[int(column(-2))+1]', t), 0, rows)
 
 # -- a panel per run ---------------------------------------------------------------------------
 # eval RUN_PANELS, behind pads and legend, makes room for `cells` panels, those of the runs and what a figure adds, in rows

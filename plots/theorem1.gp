@@ -41,13 +41,16 @@ if (below) {
 }
 # Of medians over the steps.
 share(c) = column(c) / column(g_free_var)
-array sites_of[runs]
+array deepest[runs]
+array shallowest[runs]
 array first_of[runs]
 do for [k=t_curves:1:-1] { first_of[t_run[k]] = k }
 do for [r=1:runs] {
     eval span_of(sprintf('g index %d', r - 1), 'g_grad_var', 'column(0)')
     if (span_count == 0) { eval refuse('no finite gradient of a row') }
-    sites_of[r] = span_high + 1
+    eval span(sprintf('g index %d', r - 1), 'g_depth')
+    shallowest[r] = span_low
+    deepest[r] = span_high
 }
 set pointsize 0.45
 
@@ -80,7 +83,7 @@ do for [r=1:runs] {
                 if (span_count > 0) {
                     low = span_low < low ? span_low : low
                     high = span_high > high ? span_high : high
-                    command = command.sprintf(', g index %d using (column(0)+1):(share(%s)) with points linetype %d pointsize %g', r - 1, name_of[q], kind[q], q == 4 ? 0.9 : 0.5)
+                    command = command.sprintf(', g index %d using g_depth:(share(%s)) with points linetype %d pointsize %g', r - 1, name_of[q], kind[q], q == 4 ? 0.9 : 0.5)
                 }
             }
         }
@@ -94,12 +97,12 @@ do for [r=1:runs] {
             }
             set ylabel (side == 1 ? 'variance, '.t_key[first_of[r]] : 'variance of dx / (D_g / s²)') noenhanced offset 0.4,0
             set title (side == 1 && runs > 1 ? run_label[r] : '') noenhanced offset 0,-0.8
-            set xlabel (side == 1 ? 'training (%)' : 'site, from the input') offset 0,0.7
+            set xlabel (side == 1 ? 'training (%)' : 'depth of the site, from the input') offset 0,0.7
             if (side == 1) {
                 eval percent_x(25)
             } else {
-                set xrange [0.4:sites_of[r] + 0.6] noextend
-                eval sprintf('set xtics 1,%d', sites_of[r] < 9 ? 1 : tic_step(sites_of[r], 8))
+                set xrange [shallowest[r] - 0.6:deepest[r] + 0.6] noextend
+                eval depth_tics(deepest[r] - shallowest[r], 8)
             }
             eval 'plot '.command[3:*]
         }

@@ -93,7 +93,7 @@ do for [side=1:2] {
         eval linear_y(low[side], high[side])
         set format x (side == panels || panels == 1 ? '%g' : '')
         set xlabel (side == panels || panels == 1 ? tid_axis : '') offset 0,0.7 noenhanced
-        set ylabel (side == 2 ? 'published gap, points' : alike ? 'gap, '.with_unit(metric_of[1], unit_of[1]) : 'gap, each in its metric') offset 0,0 noenhanced
+        set ylabel (side == 2 ? 'published gap, points' : alike ? 'gap (above 0: better), '.with_unit(metric_of[1], unit_of[1]) : 'gap (above 0: better), each in its metric') offset 0,0 noenhanced
         eval 'plot '.command[3:*].(side == 1 ? crosses : '')
         unset label
     }

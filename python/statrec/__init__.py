@@ -43,7 +43,7 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
           phases: "list[str] | tuple[str, ...]" = (), ranks: "str | None" = None,
           process_group: "torch.distributed.ProcessGroup | None" = None, every: int = 1,
           activations_every: int = 0, on_error: str = "warn", gradient_norms: bool = True,
-          kind: "str | Callable[[str], str] | None" = None, start: int = 0, verbose: bool = True,
+          kind: "str | Callable[[str], str] | None" = None, start: "int | None" = None, verbose: bool = True,
           forward: bool = False, labels: "list[str] | tuple[str, ...]" = (),
           on_finding: "Callable[[dict[str, Any]], Any] | None" = None, findings_every: int = 500,
           **options: Any) -> "Watch":
@@ -69,7 +69,8 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     activations_every=K: also the size of each site's input in every K-th of these. on_error: "warn"
     continues without recording, "raise" stops the training. gradient_norms=False: without dx_norm
     and direct_norm, which cost a pass over the gradient. kind: a text, or a function of a site's
-    name. start: steps before this run. verbose: prints the number of sites, and the classes that
+    name. start: steps before this run; default: 0, with resume=True the last step of the file. Its
+    rows after start are replaced. verbose: prints the number of sites, and the classes that
     look like norms and are not recorded. forward=True: every forward pass is recorded in any mode,
     nothing of gradients. labels: names of domains or clients for run.step(label=...). on_finding: a
     function of a finding of diagnose, called once for each every findings_every steps and at the
@@ -77,8 +78,9 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     vectors=False, vectors_every=N (0: never; -1, the default: as often as size_limit and overhead
     allow), ...
 
-    Raises ValueError if no module is a normalization, TypeError for an unknown option, and
-    statrec.Error if the file cannot be made. Everything that is recorded: docs/python-watch.md.
+    Raises ValueError if no module is recognised as a normalization but some look like one, TypeError for
+    an unknown option, and statrec.Error if the file cannot be made. A model without normalizations
+    needs sites of statrec.tap before the first run.step(), which otherwise raises ValueError. Everything that is recorded: docs/python-watch.md.
     """
     from .watch import watch as begin
     return begin(model, path, sites=sites, observe=observe, observe_output=observe_output,
@@ -138,7 +140,7 @@ def tap(x: _Tensor, name: str, features: int = -1) -> _Tensor:
     torch = sys.modules.get("torch")
     if torch is None or torch.compiler.is_compiling():
         return x
-    from .watch import tap as record
+    from ._watching._tensors import tap as record
     return record(x, name, features)
 
 

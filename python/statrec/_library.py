@@ -230,6 +230,12 @@ def recorded_here(path):
                for handle in _handles)
 
 
+def recorded_twice(path):
+    """The Error of a second recorder."""
+    return Error(f"{os.fsdecode(path)}: this process records into it already", "exists",
+                 "end that run by its close(), or use another name")
+
+
 class Handle:
     """What the library handed out, given back once: by release(), or when the owner is forgotten.
 

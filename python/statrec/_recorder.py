@@ -28,7 +28,7 @@ from ._arguments import check_options as check_options  # for statrec.watch
 from ._arguments import choice, integer, options_of, real, shortened
 from ._reading._arrays import address
 from ._library import (Error, Handle, decoded, encoded, error_of, library, locked,
-                       path_bytes, recorded_here)
+                       path_bytes, recorded_here, recorded_twice)
 from ._nearest import nearest
 from ._watching._say import level
 
@@ -112,8 +112,7 @@ class Recorder:
         if not pointer:
             error = error_of(why)
             if error.status == "exists" and recorded_here(path):
-                raise Error(f"{self._path}: this process records into it already", "exists",
-                            "end that run by its close(), or use another name")
+                raise recorded_twice(path)
             raise error
         self._handle = Handle(self, pointer, self._path, _forgotten).records()
         refused = library().sr_lock_refused(pointer)

@@ -68,8 +68,6 @@ class Findings:
     def __init__(self, function, every):
         if not callable(function):
             raise TypeError(f"on_finding: a function is wanted, got {function!r:.80}")
-        if not isinstance(every, int) or every < 1:
-            raise ValueError(f"findings_every: a number of steps is wanted, got {every!r:.80}")
         self._function, self.every, self._told = function, every, set()
 
     def send(self, file):

@@ -25,7 +25,7 @@ import torch
 
 from ._gpu import _cards
 from ._watching import (_derived, _fetched, _forward, _given, _labels, _nodes, _notices, _open_runs, _passes,
-                        _ranks, _running, _sites, _taps)
+                        _ranks, _resumed, _running, _sites, _taps, _tensors, _unseen)
 from ._watching._mask import Mask
 from ._watching._rows import Rows, number
 from ._watching._say import warn
@@ -60,7 +60,8 @@ class Watch:
     of rank 0. every=N: record the sites in every N-th step (and rows of /steps always).
     vectors=False: scalars only. gradient_norms=False: omit dx_norm, direct_norm and their bn
     variants, which cost a pass over g. on_error: "warn" continues without recording, "raise" stops
-    the training. kind: a text, or a function of a site's name. start: steps before this run.
+    the training. kind: a text, or a function of a site's name. start: steps before this run;
+    default: 0, with resume=True the last step of the file. Its rows after start are replaced.
     verbose: print the number of sites and the classes that look like norms and are not recorded
     (sites_left_out). forward=True: every forward pass is recorded in any mode, and nothing of
     gradients. labels: names for step(label=...).
@@ -71,50 +72,63 @@ class Watch:
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
                  eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1,
                  activations_every=0, on_error="warn",
-                 gradient_norms=True, kind=None, start=0, verbose=True, forward=False, labels=(),
+                 gradient_norms=True, kind=None, start=None, verbose=True, forward=False, labels=(),
                  on_finding=None, findings_every=500, recorder=_recorder, **options):
         self._closed = True  # until all is there
-        _given.watch(model, repeat, phases, every, activations_every, on_error, forward, start)
+        _given.watch(model, repeat, phases, every, activations_every, on_error, forward, start, alpha, eps,
+                     findings_every)
         findings = _findings(on_finding, findings_every)
         _check_options(options)
         self.phases, self.labels, self._forward = tuple(phases), _labels.checked(labels), forward
         self._notices = _notices.Notices(repeat, forward)
         found, self.sites_left_out = _sites.find_sites(model, sites, observe, observe_output,
-                                                       alpha, eps, kind)
+                                                       alpha, eps, kind, tensors=True)
         self._ranks = _ranks.choose(ranks, found, process_group)
         self.path, self._pid = os.fspath(path), os.getpid()
+        resumed = self._resumed(found, start) if options.get("resume") else None
         repeat = repeat or "last"
         self._repeat = "merge" if self._ranks.merge else repeat
-        self._every, self._on_error, self._number = every, on_error, start
-        resume, self._gathered = bool(options.get("resume")), None
-        self.failure, self._seconds, self._metrics = None, 0.0, []
-        self._tensors, self._alpha, self._running = {}, alpha, {}
+        self._every, self._on_error, self._gathered = every, on_error, None
+        self._number = resumed.start if resumed else start or 0
+        self.failure, self._seconds = None, 0.0
+        self._tensors, self._alpha, self._running = _tensors.Tensors(), alpha, {}
         self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
         self._diverged = self._parted = False
-        self._make_recorder(recorder, options, model)
+        self._chosen, self._cards, self._unseen = sites, None, None
         self._verbose, self._masked, self._followers, self._taps = verbose, False, [], []
-        self._rows = Rows(self._recorder, self.path, self._taps, self._repeat, gradient_norms, resume,
-                          forward)
-        self._derived = _derived.Derived(self._recorder, self._repeat == "merge", activations_every, forward,
-                                         resume)
+        self._shared = _taps.Shared(repeat, gradient_norms)
+        self._make_recorder(recorder, options, model)
+        try:
+            self._begin(model, found, resumed, gradient_norms, activations_every, findings)
+        except BaseException:
+            self.detach()
+            if self._recorder is not None:
+                self._recorder.abandon()  # it has no rows: its file goes
+            raise
+        self._closed = False
+        _open_runs.add(self, self._recorder)
+
+    def _begin(self, model, found, resumed, norms, activations_every, findings):
+        """What may fail when there is a file."""
+        self._rows = Rows(self._recorder, self._taps, self._repeat, norms, resumed, self._forward)
+        self._derived = _derived.Derived(self._recorder, self._repeat == "merge", activations_every, self._forward,
+                                         resumed is not None)
         if self.labels:
             self._rows.declare_scalar(_labels.SCALAR, "", _labels.definition(self.labels), "step",
                                       self._recorder is not None)
-        self._shared = _taps.Shared(repeat, gradient_norms)
-        self._make_taps(model, found)
+        self._make_taps(model, found, resumed.widths if resumed else {})
         self._derived.of_modules(self._taps, self._running)
         if findings is not None and self._recorder is not None:
             self._followers.append(findings)
-        if verbose and self._ranks.writes:
-            self._say_sites()
-        self._closed = False
-        _open_runs.add(self)
+        if self._verbose and self._ranks.writes:
+            _notices.say_sites(self.path, len(self._taps), self.sites_left_out, resumed)
 
-    def _say_sites(self):
-        left = self.sites_left_out
-        more = f"; not recorded: {_sites.counted(left)} (statrec.register)" if left else ""
-        count = len(self._taps)
-        print(f"statrec: {self.path}: sites {count} of {count + len(left)}{more}", file=sys.stderr)
+    def _resumed(self, found, start):
+        """The run that this one continues, the same on all ranks that record."""
+        sites = [one for site in found for _, one in _sites.of_phases(site, self.phases)]
+        if not (self._ranks.writes or self._ranks.merge):
+            return None
+        return self._ranks.agree(lambda: _resumed.checked(self.path, start, sites))
 
     def _make_recorder(self, recorder, options, model):
         self._recorder = None
@@ -126,8 +140,8 @@ class Watch:
                         ranks=self._ranks.told)
             self._recorder = recorder(self.path, **{**told, **options})
 
-    def _make_taps(self, model, found):
-        self._cards = None
+    def _make_taps(self, model, found, widths):
+        """widths: {name: features} of the sites of a file that goes on."""
         self._taps_made = self._ranks.writes or self._ranks.merge
         if not self._taps_made:
             return
@@ -135,32 +149,20 @@ class Watch:
         if _sites.is_compiled(model):
             warn("the model is compiled already: call watch() before torch.compile, or nothing is "
                  "recorded of parts that have run")
+        if self._chosen is None:
+            self._unseen = _unseen.Unseen(model, found)
         tensors = [*model.parameters(), *model.buffers()]
         device = tensors[0].device if tensors else torch.device("cpu")
         for site in found:
             near = next(iter(site.module.parameters(recurse=False)), None)
             for phase, one in _sites.of_phases(site, self.phases):
+                one.width = one.width or widths.get(one.name)
                 self._taps.append(self._tap_class(one, self._shared, phase))
                 self._taps[-1].prepare(device if near is None else near.device)
         devices = {tensor.device for tensor in tensors}
         if not self._forward:  # whose sizes are waited for
             self._cards = self._shared.cards = _cards.make(self._shared, devices, self._ranks)
         self._keep_running()
-
-    def _tap(self, x, name, features):
-        """A tensor of statrec.tap; its site is there from the first step on."""
-        tap = self._tensors.get(name)
-        if tap is None:
-            if self._gathered is not None:
-                self._tensors[name] = tap = _Late(name)
-            else:
-                self._tensors[name] = tap = self._new_tap(name, features)
-        tap.tensor(x)
-
-    def _new_tap(self, name, features):
-        site = _sites.tensor_site(name, features, self._alpha, {tap.site.name for tap in self._taps})
-        self._taps.append(self._tap_class(site, self._shared))
-        return self._taps[-1]
 
     @property
     def _tap_class(self):
@@ -171,17 +173,17 @@ class Watch:
     def scalar(self, name: str, unit: str, definition: str, scope: str = "step") -> None:
         """Declares a custom scalar for step(name=...): one per step, or {site: number}."""
         if not self._ended("scalar"):
-            self._rows.check_name(name, self._gathered is not None)
+            self._rows.check_scalar(name, unit, definition, self._gathered is not None)
         self._rows.declare_scalar(name, unit, definition, scope, self._live)
 
     def metric(self, name: str, unit: str = "", definition: str = "",
                better: Union[str, int] = 0) -> None:
         """Declares a metric for evaluate(name=...); better: "more" or "less"."""
         if not self._ended("metric"):
-            _given.declaration("metric", name, self._metrics, self._gathered is not None)
+            _given.declaration("metric", name, unit, definition, self._rows.metrics, self._gathered is not None)
         if self._live:
             self._recorder.add_metric(name, unit, definition, better)
-        self._metrics.append(name)
+        self._rows.metrics.append(name)
 
     def mask(self, valid: Optional[torch.Tensor], sites: Optional[str] = None) -> None:
         """Sets the valid rows of the forward passes up to the next step() or mask().
@@ -230,12 +232,14 @@ class Watch:
             scalars[_labels.SCALAR] = _labels.number(self.labels, label) if self.labels else label
         self._rows.check(scalars)
         _given.step(loss, lr, tokens, epoch, grad_norm, update)
-        _given.step_number(step, -1 if self._gathered is None else self._number)
+        _given.step_number(step, self._number if self._gathered is not None else 0 if self._rows.resumes else -1)
         _given.factor(scaler, grad_scale)
         if not self._listening:
             self._ended("step")
             self._farewell()
             return
+        if self._gathered is None and self._taps_made:
+            self._must_have_sites()
         start, before = time.perf_counter(), self._recorder_seconds()
         self._number = self._number + 1 if step is None else int(step)
         scale = _cards.scale_of(scaler, grad_scale)
@@ -369,6 +373,20 @@ class Watch:
         if self._cards is None:  # a copy from a GPU would wait for it
             self._named = _running.named(self._taps)
 
+    def _must_have_sites(self):
+        """Names what the passes before the first step have shown of other norms; ValueError where no site is there."""
+        if self._unseen is not None:
+            left, self._unseen = self._unseen.end(), None
+            self.sites_left_out += [(name, kind) for name, kind, _ in left]
+            if left and self._verbose and self._ranks.writes:
+                _notices.say_unseen(self.path, left)
+        if not self._taps:
+            self.failure = _sites.nothing(None, self.sites_left_out)
+            self.detach()
+            if self._recorder is not None:
+                self._recorder.abandon()
+            raise ValueError(f"watch: {self.failure}")
+
     # -- to the file --------------------------------------------------------------------------
 
     def _settle(self):
@@ -394,14 +412,14 @@ class Watch:
         Raises TypeError for a metric that was not declared or is no number; recording continues.
         """
         _given.number(epoch, "evaluate: epoch")
-        _given.metrics(metrics, self._metrics)
+        _given.metrics(metrics, self._rows.metrics)
         self._ended("evaluate")
         if not self._live:
             return
         try:
             self._drain()
-            self._recorder.evaluate(self._number, number(epoch),
-                                    **{name: number(value) for name, value in metrics.items()})
+            self._rows.evaluate(self._number, number(epoch),
+                                {name: number(value) for name, value in metrics.items()})
         except Exception as error:
             self._fail(error)
 
@@ -526,6 +544,8 @@ class Watch:
     def detach(self) -> None:
         """Removes the hooks from the model. close() does it too."""
         self._shared.on = False
+        if self._unseen is not None:
+            self._unseen.end()
         for tap in self._taps:
             tap.detach()
         self._running, self._keeper, self._blocks = {}, _running.Keeper(), _passes.Blocks()
@@ -561,7 +581,7 @@ class Watch:
             if status is None:
                 status = "diverged" if self._diverged else "complete"
             if not self._rows.declared:
-                self._rows.declare(self._number)
+                self._rows.declare(self._number + 1)
             self.detach()
             self._recorder.close(status, reason)
             self._follow(end=True)
@@ -612,26 +632,6 @@ def _findings(function, every):
     """What follows the run for on_finding=, or None."""
     from ._trackers import Findings
     return None if function is None else Findings(function, every)
-
-
-class _Late:
-    """A tensor that was first given to statrec.tap after the first step: sites do not grow."""
-
-    def __init__(self, name):
-        warn(f"tap {name!r:.80} came after the first step and is not recorded")
-
-    def tensor(self, x):
-        pass
-
-
-def tap(x, name, features=-1):
-    """Records a tensor at this place in every open run, as statrec.tap says."""
-    if features not in (-1, 1):
-        raise ValueError(f"tap: features is -1 or 1, got {features!r:.80}")
-    for run in list(_open_runs.runs):
-        if run._listening and run._taps_made:
-            run._tap(x, name, features)
-    return x
 
 
 def watch(model, path, **options):

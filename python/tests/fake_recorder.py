@@ -23,7 +23,7 @@ class FakeRecorder:
         self.path, self.options, self.fail_at = path, options, fail_at
         self.sites, self.steps, self.evals, self.metrics, self.declared = [], [], [], {}, {}
         self.status, self.reason, self.failure = None, None, None
-        self.flushed, self.seconds, self.now, self.copied = 0, 0.0, None, None
+        self.flushed, self.seconds, self.now = 0, 0.0, None
 
     own_seconds = property(lambda self: 0.0)
 
@@ -41,9 +41,6 @@ class FakeRecorder:
     def declare_scalar(self, name, unit, definition, scope="site"):
         self.declared[name] = (unit, definition, scope)
         return 1000 + len(self.declared)
-
-    def copy_rows(self, path, up_to_step=-1):
-        self.copied = (path, up_to_step)
 
     def begin_step(self, step):
         if self.fail_at == step:
@@ -104,6 +101,9 @@ class FakeRecorder:
     def close(self, status="complete", reason=""):
         if self.status is None:
             self.status, self.reason = status, reason
+
+    def abandon(self):
+        self.close("abandoned")
 
     def passes(self, site, step=-1):
         """What was put at a site in a step."""

@@ -384,6 +384,30 @@ class Panels(unittest.TestCase):
         self.assertAlmostEqual(data["x"][0] + data["dw"][0] / 2, 160)
         self.assertIn("recorded at 1 step on screen", panels["features"].sentence())
 
+    def test_ends_of_axes(self):
+        """A constant has a tenth of it around it; percents end at 0 and 100 unless values do not."""
+        from statrec.viewer import draw
+
+        def ends(values, unit, log=False):
+            chart = draw.Chart(draw.LIGHT, None, title="", y="", unit=unit, log=log)
+            x = numpy.arange(len(values))
+            chart.show([draw.Curve("a", x, *3 * [numpy.array(values, dtype=float)])])
+            y_range = chart.figure.y_range
+            return y_range.start, y_range.end, y_range.default_span
+
+        nothing, span = (float("nan"), float("nan")), ends([1, 2], "")[2]
+        for values, unit, wanted in (([0.1, 0.1], "1", (*nothing, 0.02)),
+                                     ([100, 100], "percent", (nothing[0], 100, 20)),
+                                     ([100, 100], "1", (*nothing, 20)),
+                                     ([0, 99.5], "percent", (0, 100, span)),
+                                     ([50, 60], "percent", (*nothing, span)),
+                                     ([90, 101], "percent", (*nothing, span)),
+                                     ([-1, 100], "percent", (*nothing, span)),
+                                     ([float("nan")], "percent", (*nothing, span))):
+            got = [float("nan") if one is None else one for one in ends(values, unit)]
+            numpy.testing.assert_allclose(got, wanted, err_msg=str((values, unit)))
+        self.assertEqual(ends([5, 5], "", log=True)[2], span)
+
     def test_two_tasks(self):
         """Losses of images and text cannot be compared, it says; burn-in is the longest."""
         from bokeh.models import BoxAnnotation

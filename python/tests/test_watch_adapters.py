@@ -1,6 +1,8 @@
 """Norms whose forward is not torch's own: recorded as what they compute, or named as left out."""
 import contextlib
+import copy
 import io
+import math
 import unittest
 import warnings
 from unittest import mock
@@ -35,6 +37,108 @@ class BatchNormAct(Spied, nn.BatchNorm2d):
         y = F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
                          self.training, self.momentum, self.eps)
         return F.relu_(self.seen(x, y))
+
+
+class FuncNorm(nn.Module):
+    """A user's own, without the attributes of torch's."""
+    weight_of_new = (0.1,)  # arguments of F.batch_norm
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+        self.register_buffer("running_mean", torch.zeros(width))
+        self.register_buffer("running_var", torch.ones(width))
+
+    def forward(self, x):
+        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.training,
+                            *self.weight_of_new)
+
+
+class FuncNormAct(FuncNorm):
+    weight_of_new = (0.25,)
+
+    def forward(self, x):
+        return super().forward(x).relu()
+
+
+class FuncNormOld(FuncNorm):
+    """Its momentum is the weight of the old value, as some frameworks have it."""
+
+    def __init__(self, width, momentum=0.7):
+        super().__init__(width)
+        self.momentum = momentum
+
+    def forward(self, x):
+        variance, mean = torch.var_mean(x, 0, correction=0)
+        with torch.no_grad():
+            self.running_mean.lerp_(mean, 1 - self.momentum)
+            self.running_var.lerp_(variance, 1 - self.momentum)
+        return (x - mean) * (variance + 1e-5).rsqrt() * self.weight + self.bias
+
+
+class FuncNormMean(FuncNormOld):
+    """Averages over all steps."""
+
+    def __init__(self, width):
+        super().__init__(width)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+
+    def forward(self, x):
+        self.steps.add_(1)
+        self.momentum = 1 - 1 / self.steps.item()
+        return super().forward(x)
+
+
+class Functional(nn.Module):
+    """Its norm is a function, of a tensor that is recorded."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+
+    def forward(self, x):
+        return F.layer_norm(statrec.tap(self.linear(x), "norm"), x.shape[-1:])
+
+
+class Standardize(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return F.layer_norm(x, x.shape[-1:], self.gain)
+
+
+class MyRMS(nn.Module):
+    """Its eps is no attribute."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.gain = None if width is None else nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        y = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+        return y if self.gain is None else y * self.gain
+
+
+class LazyNorm(nn.modules.lazy.LazyModuleMixin, nn.Module):
+    """A user's own whose gain has no shape before its first forward pass."""
+    cls_to_become = None
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.parameter.UninitializedParameter()
+
+
+class LazyFRN(LazyNorm):
+    """Known by its name."""
+
+
+LazyFRN.__name__ = "LazyFilterResponseNorm"
+
+
+class BatchNorm1d(FuncNorm):
+    """Only its name is torch's."""
 
 
 class GroupNormAct(Spied, nn.GroupNorm):
@@ -219,6 +323,23 @@ class OwnForward(WatchCase):
         self.assertEqual(vectors["1", "mu"], [0.30000001192092896] * 8)
         self.assertEqual(vectors["1", "sigma2"], [0.5] * 8)
 
+    def test_weight_of_the_old_mean(self):
+        """What the running mean does says alpha, not what an attribute is called; the sums are right."""
+        for norm, alpha in ((FuncNorm, 0.9), (FuncNormAct, 0.75), (FuncNormOld, 0.7), (FuncNormMean, None),
+                            (BatchNorm1d, 0.9)):
+            with self.subTest(norm.__name__):
+                model = nn.Sequential(nn.Linear(5, 4), norm(4))
+                x = model[0](torch.randn(9, 5)).detach().requires_grad_()
+                with fake_watch(model[1]) as run:
+                    model[1](x).square().sum().backward()
+                    run.step()
+                declared, = run.recorder.sites
+                self.assertEqual((declared["norm"], declared["alpha"] if alpha else None), ("bn", alpha))
+                self.assertTrue(alpha or math.isnan(declared["alpha"]))
+                got, = run.recorder.passes(declared["name"])
+                mean = torch.tensor(got["mean"], dtype=torch.float64)
+                self.assertLess((mean - x.detach().double().mean(0)).abs().max(), 1e-6)
+
     def test_input_by_keyword(self):
         class Model(nn.Module):
             def __init__(self):
@@ -270,6 +391,19 @@ class OwnForward(WatchCase):
         first, second = (step["vectors"] for step in run.recorder.steps)
         self.assertEqual([first["1", "mu"], first["1", "sigma2"]], [[0.0] * 4, [1.0] * 4])
         self.assertNotEqual(second["1", "mu"], [0.0] * 4)
+
+    def test_lazy_modules_beside_it(self):
+        """Sites are recorded beside lazy modules; a norm that has no shapes yet is an error with the way out."""
+        for model in (nn.Sequential(nn.LazyConv2d(8, 3), nn.BatchNorm2d(8)), nn.Sequential(nn.LazyLinear(8), nn.LayerNorm(8))):
+            with fake_watch(model) as run:
+                model(torch.randn(4, 3, 5, 5)).square().sum().backward()
+                run.step()
+            self.assertEqual(len(run.recorder.passes("1")), 1)
+        for norm in (LazyNorm(), LazyFRN()):
+            model = nn.Sequential(nn.LazyLinear(8), norm, nn.LayerNorm(8))
+            with self.assertRaisesRegex(ValueError, "watch: a Lazy.* has no shapes yet: run one batch"):
+                fake_watch(model)
+            self.assertEqual(fake_watch(model, "2").sites, ["2"])
 
     def test_failed_forward_leaves_no_trace(self):
         """An exception within the norm: later calls of torch's functions are not heard."""
@@ -474,10 +608,68 @@ class LeftOut(WatchCase):
         with self.assertRaisesRegex(ValueError, "StrangeNorm x1 look"):
             fake_watch(nn.Sequential(StrangeNorm(8)))
         with self.assertRaisesRegex(ValueError, "no normalization module"):
-            fake_watch(nn.Linear(3, 3))
+            _sites.find_sites(nn.Linear(3, 3))
         graph = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(3, 3)))
         with self.assertRaisesRegex(ValueError, "exported graph"):
             fake_watch(graph)
+
+    def test_model_of_tensors_alone(self):
+        """Sites of statrec.tap may be the only ones; without any the first step raises, and no file is left."""
+        model = Functional(8)
+        with fake_watch(model) as run:
+            for _ in range(2):
+                model(torch.randn(4, 8)).square().sum().backward()
+                run.step()
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [1, 1])
+        self.assertEqual((run.sites, run.sites_left_out), (["norm"], []))
+        for sites in (None, []):
+            model = nn.Linear(3, 3)
+            run = fake_watch(model, **({} if sites is None else {"sites": sites}))
+            model(torch.randn(4, 3)).sum().backward()
+            with self.assertRaisesRegex(ValueError, "watch: the model has no normalization module; .*statrec.tap"):
+                run.step()
+            self.assertEqual((run.recorder.status, run.recorder.steps), ("abandoned", []))
+            run.step()  # it is over
+            run.close()
+
+    def test_found_by_what_it_does(self):
+        """A class without "norm" in its name, built as a norm, is recorded."""
+        for norm, name in ((Standardize(8), "ln"), (MyRMS(8), "rmsnorm"), (MyRMS(None), "rmsnorm")):
+            model = nn.Sequential(nn.Linear(5, 8), norm)
+            with fake_watch(model) as run:
+                train(model, torch.randn(1, 4, 5), run)
+            self.assertEqual([site["norm"] for site in run.recorder.sites], [name])
+
+    def test_named_by_what_it_calls(self):
+        """A module that calls one of torch's functions for norms and is no site is named after the first pass,
+        also where forward fails once; its copies work, and nothing listens any longer."""
+        class Block(nn.Module):
+            def __init__(me):
+                super().__init__()
+                me.a, me.b, me.c = nn.LayerNorm(8), Standardize(8), nn.Linear(8, 8)
+
+            def forward(me, x):
+                return F.group_norm(me.c(me.b(me.a(x))), 2).relu()
+
+        model = nn.Sequential(nn.Linear(8, 8), Block(), Functional(8))
+        said, x = io.StringIO(), torch.randn(4, 8)
+        with contextlib.redirect_stderr(said), fake_watch(model, verbose=True) as run:
+            with self.assertRaises(RuntimeError):
+                model[1](torch.randn(3, 9))
+            self.assertEqual(len(torch.overrides._get_current_function_mode_stack()), 0)
+            copy.deepcopy(model)(x)
+            model(x).sum().backward()
+            run.step()
+            self.assertEqual(run.sites_left_out, [("1", "Block")])
+            model(x).sum().backward()
+            run.step()
+        self.assertEqual(sorted(run.sites), ["1.a", "1.b", "norm"])
+        self.assertIn("not recorded: Block x1 (modules that call F.group_norm); statrec.register", said.getvalue())
+        self.assertFalse(any(one._forward_hooks or one._forward_pre_hooks for one in model.modules()))
+        with fake_watch(model, "1.a") as run:  # the choice is the host's
+            model(x).sum().backward()
+            run.step()
+        self.assertEqual(run.sites_left_out, [])
 
     def test_blocks_are_no_norms(self):
         class ConvNormBlock(nn.Module):

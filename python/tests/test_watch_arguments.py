@@ -53,7 +53,7 @@ class Refused(WatchCase):
                              self.run.step, **{name: value})
         self.refused(TypeError, "step: loss: a real number", self.run.step, loss=torch.tensor(1j))
         for name, value in (("lr", -1), ("tokens", -5), ("update", -1), ("tokens", math.nan),
-                            ("tokens", 2 ** 63), ("step", 10), ("step", 10 ** 20)):
+                            ("tokens", 2 ** 63), ("tokens", 1.5), ("update", 0.5), ("step", 11.5), ("step", 10), ("step", 10 ** 20)):
             if name == "step":
                 self.step()
             self.refused(ValueError, f"step: {name}: .* got", self.run.step, **{name: value})
@@ -136,12 +136,70 @@ class Options(InDirectory):
         for name in ("every", "activations_every", "start"):
             with self.assertRaisesRegex(ValueError, f"{name}: a number of .* got -1"):
                 self.watched(**{name: -1})
-        run = self.watched(vectors_every=-1)
+        for name, values in (("alpha", (1.5, -1, math.nan, None)), ("eps", (-1e-5, math.nan, math.inf, None)),
+                             ("every", (0, 1.5, "x", None)), ("activations_every", (1.5, None)),
+                             ("start", (1.5, "x", 2 ** 63)), ("findings_every", (0, 1.5, "x"))):
+            for value in values:
+                with self.assertRaisesRegex(ValueError, f"^{name}: .* is wanted, got {value!r}"):
+                    self.watched(**{name: value})
+        for name in ("alpha", "eps"):
+            with self.assertRaisesRegex(TypeError, f"^{name}: a number .* got 'x'"):
+                self.watched(**{name: "x"})
+        run = self.watched(vectors_every=-1, alpha=1)
         run.step(loss=1.0)
         self.assertEqual(run.recorder.vectors_every, 1)  # as without it
         for every in (0, -1, "x"):
             with self.assertRaisesRegex(ValueError, "log_to: every is a number of steps from 1"):
                 run.log_to(None, every=every)
+
+    def test_texts_of_the_file(self):
+        """A text that the file cannot have is refused where it is given; names of modules are made to fit."""
+        for kind, error in (("a\nb", ValueError), ("x" * 16, ValueError), (3, TypeError), (lambda name: None, TypeError)):
+            with self.assertRaisesRegex(error, "^kind: a text .*is wanted, got"):
+                self.watched(kind=kind)
+        with self.assertRaisesRegex(ValueError, "phases: a list of names without control characters"):
+            self.watched(phases=["a\nb"])
+        with self.assertRaisesRegex(ValueError, "register: norm: a text of at most 63 bytes"):
+            statrec.register(nn.LayerNorm, "none", norm="x" * 64)
+        for name in ("", 3, None):
+            with self.assertRaisesRegex(TypeError, "tap: a name is wanted, got"):
+                statrec.tap(torch.ones(2, 3), name)
+        model = nn.Sequential(nn.Linear(5, 8))
+        model.add_module("a\nb", nn.LayerNorm(8))
+        with statrec.watch(model, "run.h5", verbose=False) as run:
+            for declare in (run.scalar, run.metric):
+                for unit, definition in (("a\nb", ""), ("x" * 64, ""), ("", "a\nb"), ("", "x" * 512)):
+                    with self.assertRaisesRegex(ValueError, "(unit|definition): a text of at most"):
+                        declare("name", unit, definition)
+            statrec.tap(model(torch.randn(3, 5)), "c\td").sum().backward()
+            run.step()
+        self.assertIsNone(run.failure)
+        with statrec.open("run.h5") as file:
+            self.assertEqual([*file.sites], ["a\\nb", "c\\td"])
+
+    def test_inputs_without_rows(self):
+        for x, text in ((torch.randn(5), r"its input has the shape \(5,\), without a dimension of rows"),
+                        (torch.randn(3, 5, dtype=torch.complex64), "its input is torch.complex64, no real floating")):
+            model = nn.Sequential(nn.Identity())
+            with fake_watch(model, observe="0") as run, self.assertWarnsRegex(RuntimeWarning, text):
+                model(x.requires_grad_() * 1).abs().sum().backward()
+                run.step()
+
+    def test_eps_of_registered_classes(self):
+        class Registered(nn.Module):
+            eps = None
+
+            def forward(self, x):
+                return x * 1
+
+        for eps in (-1.0, math.nan, None):
+            with self.assertRaisesRegex((TypeError, ValueError), "register: eps"):
+                statrec.register(Registered, "rmsnorm", gain=None, eps=eps)
+        statrec.register(Registered, "rmsnorm", gain=None)
+        run = fake_watch(Registered())
+        run.step()
+        run.close()
+        self.assertEqual(run.sites, ["Registered"])
 
     def test_one_path_twice(self):
         run = self.watched()
@@ -164,6 +222,9 @@ class Options(InDirectory):
     def test_names_in_quotes(self):
         with self.assertRaisesRegex(ValueError, "no module matches 'nrom.'; there are: '1', '4'"):
             self.watched(sites="nrom*")
+        norm = nn.LayerNorm(8)
+        with self.assertRaisesRegex(ValueError, "sites: '2' is the module '1': choose it by this name"):
+            watch(nn.Sequential(nn.Linear(5, 8), norm, norm), "run.h5", sites="2")
         with self.assertRaisesRegex(ValueError, r"there are: '' \(the model itself\)"):
             watch(nn.LayerNorm(3), "run.h5", sites="nrom*")
 

@@ -1,9 +1,11 @@
 """statrec.watch with the library: what is in the file, and training goes on when it breaks."""
+import gc
 import os
 import shutil
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 from watch_help import joined, reference, watch
 
@@ -12,6 +14,7 @@ from torch import nn
 
 try:
     import statrec
+    from statrec._watching import _derived, _taps
     from statrec._library import library
     library()
 except Exception as error:  # other tests tell what is missing
@@ -127,6 +130,39 @@ class File(unittest.TestCase):
             watch(model, self.path)
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
 
+    def test_failures_of_watch_leave_nothing(self):
+        """Neither a file nor a hook, wherever it fails after the file is there."""
+        for where, name in ((_taps.Tap, "__init__"), (_derived.Derived, "of_modules"), (_taps.Tap, "prepare")):
+            model = model_of()
+            with mock.patch.object(where, name, side_effect=KeyError("planted")):
+                with self.assertRaisesRegex(KeyError, "planted"), warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    watch(model, self.path)
+            gc.collect()
+            self.assertEqual(os.listdir(self.where), [])
+            self.assertFalse(any(module._forward_hooks for module in model.modules()))
+        with watch(model_of(), self.path, verbose=False):
+            pass
+
+    def test_collected_in_a_cycle(self):
+        """The run, its recorder and the model are garbage of one cycle: the file is closed as without one."""
+        def trained():
+            model = model_of()
+            run = watch(model, self.path, verbose=False)
+            weigh(model(torch.randn(9, 5))).backward()
+            run.step(loss=1.0)
+            cycle = [run, model]
+            cycle.append(cycle)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            trained()
+            gc.collect()
+        self.assertEqual(os.listdir(self.where), ["run.h5"])
+        with statrec.open(self.path) as file:
+            self.assertEqual((file.info["status"], file.info["steps"]), ("interrupted", 1))
+            self.assertIn("dropped without close()", file.info["reason"])
+
     def test_exception_and_no_step(self):
         with self.assertRaises(ValueError):
             with watch(model_of(), self.path):
@@ -134,6 +170,79 @@ class File(unittest.TestCase):
         if os.path.exists(self.path):
             with statrec.open(self.path) as file:
                 self.assertEqual(file.info["status"], "failed")
+
+
+class Resumed(unittest.TestCase):
+    setUp = File.setUp
+
+    def record(self, steps, model=None, **options):
+        """Steps of the file afterwards, and of its evaluations: one before the first step."""
+        model = model or model_of()
+        with watch(model, self.path, verbose=False, **options) as run:
+            run.metric("loss", "nats")
+            run.evaluate(loss=1.0)
+            for _ in range(steps):
+                weigh(model(torch.randn(9, 5))).backward()
+                run.step(loss=1.0)
+        self.assertIsNone(run.failure)
+        self.assertEqual(statrec.check(self.path), [])
+        with statrec.open(self.path) as file:
+            return [int(step) for step in file.steps["step"]], [int(step) for step in file.evals["step"]]
+
+    def test_goes_on(self):
+        self.record(5)
+        self.assertEqual(self.record(2, resume=True), ([*range(1, 8)], [0, 5]))
+        self.assertEqual(self.record(1, resume=True, start=4), ([*range(1, 6)], [0, 4]))
+        self.assertEqual(self.record(0, resume=True), ([*range(1, 6)], [0, 4, 5]))
+
+    def test_number_of_the_first_step(self):
+        self.record(5)
+        model = model_of()
+        with watch(model, self.path, verbose=False, resume=True) as run:
+            with self.assertRaisesRegex(ValueError, "step: step: a number after 0 is wanted, got 0"):
+                run.step(step=0)
+            weigh(model(torch.randn(9, 5))).backward()
+            run.step(step=4)
+        self.assertIsNone(run.failure)
+        with statrec.open(self.path) as file:
+            self.assertEqual([int(step) for step in file.steps["step"]], [1, 2, 3, 4])
+
+    def test_after_a_crash(self):
+        """The unfinished file goes on."""
+        self.record(2)
+        os.rename(self.path, self.path + ".part")
+        self.assertEqual(self.record(1, resume=True), ([1, 2, 3], [0, 2]))
+        shutil.copy(self.path, self.path + ".part")
+        with open(self.path + ".part", "r+b") as file:
+            file.truncate(100)  # the other one goes on
+        self.assertEqual(self.record(1, resume=True), ([1, 2, 3, 4], [0, 2, 3]))
+
+    def test_order_and_width_of_the_file(self):
+        """A site that the first step leaves out has its place and its features from the file."""
+        def make():
+            return nn.ModuleDict({"a": nn.LayerNorm(5), "b": nn.Linear(5, 5)})
+        for names, options in (("ba", {}), ("a", {"resume": True})):
+            model = make()
+            with watch(model, self.path, verbose=False, observe="b", **options) as run:
+                for name in names:
+                    weigh(model[name](torch.randn(9, 5, requires_grad=True) * 1)).backward()
+                run.step()
+            self.assertIsNone(run.failure)
+        with statrec.open(self.path) as file:
+            self.assertEqual([*file.sites], ["b", "a"])
+            self.assertEqual([[str(float(n)) for n in file["rows"][name][:]] for name in "ab"], [["9.0", "9.0"], ["9.0", "nan"]])
+
+    def test_errors_of_watch(self):
+        others = ((nn.Sequential(nn.LayerNorm(8)), "'1', '4' only in the file; '0' only in the model"),
+                  (nn.Sequential(*model_of()[:4], nn.LayerNorm(7)), "'4' is ln of 8 features in the file and ln of 7 features in"))
+        with self.assertRaisesRegex(statrec.Error, "resume=True: there is no such run file"):
+            watch(model_of(), self.path, resume=True)
+        self.record(3)
+        for model, text in others:
+            with self.assertRaisesRegex(statrec.Error, f"resume=True: its sites are not the model's: {text}"):
+                watch(model, self.path, resume=True)
+            self.assertFalse(any(module._forward_hooks for module in model.modules()))
+            self.assertEqual(os.listdir(self.where), ["run.h5"])
 
 
 if __name__ == "__main__":

@@ -109,7 +109,28 @@ def work_losses(rank, options):
     return dict(losses=losses, seen=seen)
 
 
+def work_resume(rank, options):
+    """A file that only rank 0 may read goes on; with another model all ranks fail."""
+    path = os.path.join(tempfile.gettempdir(), f"resume-{os.environ['MASTER_PORT']}.h5")
+    steps = []
+    for more in ({"force": True}, {"resume": True}):
+        model = nn.parallel.DistributedDataParallel(model_of())
+        mine = path if rank == 0 else "elsewhere.h5"
+        run = help_.watch(model, mine, ranks="merge", verbose=False, **more)
+        train(model, rank, run)
+        run.close()
+        steps.append(run.steps)
+    try:
+        help_.watch(model_of(nn.LayerNorm), mine, ranks="merge", verbose=False, resume=True)
+    except Exception as error:
+        failure = str(error)
+    if rank == 0:
+        os.remove(path)
+    return dict(steps=steps, failure=failure)
+
+
 JOBS = {
+    "resume": (work_resume, dict()),
     "losses": (work_losses, dict()),
     "alone": (work_alone, dict(ranks="own")),
     "silent": (work_train, dict(ranks="merge", silent=True)),
@@ -205,6 +226,13 @@ class Ranks(WatchCase):
     def test_merge_of_accumulated_passes(self):
         first, _ = self.job("merge of uses")
         self.one_process(first["run"])
+
+    def test_resume(self):
+        """Both ranks count from rank 0's file, and its error reaches both."""
+        first, second = self.job("resume")
+        self.assertEqual((first["steps"], second["steps"]), ([3, 6], [3, 6]))
+        self.assertIn("its sites are not the model's: '1' is bn of 8 features in the file and ln of 8", first["failure"])
+        self.assertIn("rank 0: ", second["failure"])
 
     def test_own(self):
         """Rank 0's rows alone, said in the file; the others have neither file nor hooks."""

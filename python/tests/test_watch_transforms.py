@@ -6,12 +6,90 @@ import warnings
 from watch_help import fake_watch
 from watch_models import mlp, same_weights, train
 
+import statrec
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 
 
 def quiet():
     return warnings.catch_warnings(record=True)
+
+
+class Activated(nn.BatchNorm1d):
+    """Its site is a functional call."""
+
+    def forward(self, x):
+        return super().forward(x).relu()
+
+
+class Block(nn.Module):
+    """Its site is a tensor; what it calls is heard."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return F.layer_norm(statrec.tap(self.linear(x), "tensor"), (8,)) + F.layer_norm(x, (8,))
+
+
+def of_every_kind():
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(5, 8), nn.BatchNorm1d(8), nn.LayerNorm(8), Activated(8), Block())
+
+
+def operations(graph):
+    """What a graph computes, without names."""
+    if not isinstance(graph, torch.jit.ScriptModule):
+        return [(node.op, str(node.target)) for node in graph.graph.nodes]
+    return [node.kind() for node in graph.inlined_graph.nodes()]
+
+
+class Tracer(torch.fx.Tracer):
+    def is_leaf_module(self, module, name):
+        return isinstance(module, (Activated, nn.Linear)) or super().is_leaf_module(module, name)
+
+
+class Exported(unittest.TestCase):
+    def graphs(self, model):
+        """Operations of every graph that a model can be made."""
+        x = torch.randn(6, 5)
+        yield "export", operations(torch.export.export(model, (x,)))
+        yield "strict", operations(torch.export.export(model, (x,), strict=True))
+        yield "fx", [(node.op, str(node.target)) for node in Tracer().trace(model).nodes]
+        yield "make_fx", operations(make_fx(lambda x: model(x))(x))
+        with quiet():
+            yield "trace", operations(torch.jit.trace(model, x))
+
+    def test_nothing_of_the_recorder(self):
+        """Before and after the first step; the steps around are recorded in full."""
+        want = list(self.graphs(of_every_kind()))
+        for begun in (False, True):
+            model = of_every_kind()
+            with quiet() as said, fake_watch(model) as run:
+                warnings.simplefilter("always")
+                if begun:
+                    train(model, torch.randn(1, 6, 5), run)
+                for got, wanted in zip(self.graphs(model), want):
+                    self.assertEqual(got, wanted)
+                train(model, torch.randn(1, 6, 5), run)
+            self.assertIsNone(run.failure)
+            self.assertEqual([str(one.message) for one in said if "statrec" in str(one.message)], [])
+            self.assertEqual([len(run.recorder.passes(name)) for name in run.sites], [1] * 4)
+
+    def test_scripted(self):
+        """Hooks cannot be compiled; one line says so."""
+        for norm in (nn.LayerNorm(8), Activated(8)):
+            model = nn.Sequential(nn.Linear(5, 8), norm)
+            with fake_watch(model), quiet(), self.assertRaisesRegex(AttributeError, "statrec.watch: call close"):
+                torch.jit.script(model)
+        model = nn.Sequential(nn.Linear(5, 8), nn.LayerNorm(8))
+        with fake_watch(model), quiet():
+            pass
+        with quiet():
+            torch.jit.script(model)
 
 
 class Transforms(unittest.TestCase):

@@ -27,10 +27,12 @@
 const gap_part_text gap_part_texts[GAP_PARTS] = {
     {"training", "difference on fixed training batches with batch statistics; positive: worse"},
     {"generalization",
-     "difference of validation with batch statistics, less the difference in training"},
+     "difference of validation with batch statistics, less the difference in training; "
+     "positive: worse"},
     {"discrepancy",
-     "difference of (validation with running statistics - validation with batch statistics)"},
-    {"total", "difference of validation: the sum of the three parts"},
+     "difference of (validation with running statistics - validation with batch statistics); "
+     "positive: worse"},
+    {"total", "difference of validation: the sum of the three parts; positive: worse"},
 };
 
 enum { OF_TRAINING, OF_BATCH, OF_RUNNING, VALUES = EVALUATION_METRICS };

@@ -80,6 +80,11 @@ sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failur
     return SR_OK;
 }
 
+/* Found is what has its whole interval beyond the limit: the value alone may be beyond it too. */
+static bool may_be_unusual(const answer *a) {
+    return a->e.high > a->limit;
+}
+
 static sr_status tell_tid(const subject *s, const answer *tid, answer *a, sr_failure *why) {
     double final[SR_FINAL_COUNT];
     const site_estimate *worst = &tid->top[0];
@@ -96,6 +101,9 @@ static sr_status tell_tid(const subject *s, const answer *tid, answer *a, sr_fai
     if (tid->verdict == FOUND)
         answer_says(a, ", beyond %.3g at %lld of %lld sites.", tid->limit, (long long)tid->beyond,
                     (long long)tid->asked);
+    else if (may_be_unusual(tid))
+        answer_says(a, "; its interval holds the limit %.3g: it may be more than usual.",
+                    tid->limit);
     else
         answer_says(a, ", which is usual (up to %.3g): its size alone does not explain it.",
                     tid->limit);
@@ -181,12 +189,18 @@ static void tell_cost(const subject *s, const gap *g, answer *a) {
                 subject_how(s, " (--validate-batch)"));
 }
 
-/* A usual discrepancy of unmeasured cost. */
+/* A discrepancy that is not found to be unusual, of unmeasured cost. */
 static void tell_usual(const subject *s, const gap *g, answer *a) {
     const harm_range *harm = harm_find(a->statistic);
     a->verdict = UNTOLD;
-    answer_says(a, "%s is %.3g [%.3g, %.3g] at %s. That is usual, but harm cannot be told from it",
-                a->statistic, a->e.value, a->e.low, a->e.high, answer_site(s, a, 0));
+    answer_says(a, "%s is %.3g [%.3g, %.3g] at %s. ", a->statistic, a->e.value, a->e.low, a->e.high,
+                answer_site(s, a, 0));
+    if (may_be_unusual(a))
+        answer_says(a, "Its interval holds the limit %.3g, so it may be more than usual. Harm",
+                    a->limit);
+    else
+        answer_says(a, "That is usual, but harm");
+    answer_says(a, " cannot be told from it");
     if (harm && harm->harmful && harm->harmless)
         answer_says(a,
                     ": recorded runs that lose nothing have up to %.3g, runs that lose "

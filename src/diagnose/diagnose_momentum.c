@@ -473,8 +473,9 @@ static void fill(const subject *s, const motion *all, int64_t count, answer *a) 
     a->e = estimate_of(worst);
     snprintf(a->unit, sizeof a->unit, "%s", shown[worst->is].unit);
     if (shown[worst->is].figure[0]) answer_figure(a, "%s", shown[worst->is].figure);
-    const bool by_rate = worst->is == RATE || worst->is == MERGED || worst->is == IN_TIME;
+    const bool by_rate = worst->is == RATE || worst->is == MERGED;
     a->below = worst->is == NEVER || worst->is == PADDED || (by_rate && worst->k.value < 1);
+    if (worst->is == RATE || worst->is == IN_TIME) a->limit_low = LEAST, a->limit_high = MOST;
     if (a->unit[0]) a->at[a->steps_shown++] = worst->step;
     a->from = s->begin, a->to = s->window.end, a->asked = count;
     for (int64_t i = 0; i < count; i++) {

@@ -47,6 +47,10 @@ static void write_range(const subject *s, const answer *a, char *text, size_t si
     healthy_range r;
     const bool known = a->range_of && healthy_find(s, a->range_of, &r);
     const char *plural = known && r.runs > 1 ? "s" : "", *side = a->below ? "below" : "above";
+    if (a->limit_high > 0) {
+        snprintf(text, size, "found below %.3g or above %.3g", a->limit_low, a->limit_high);
+        return;
+    }
     if (a->severe > 0)
         snprintf(text, size, "notable from %.3g, severe from %.3g on, interval above zero",
                  a->limit, a->severe);
@@ -142,19 +146,25 @@ static sr_status write_finding(const subject *s, const question *q, const answer
     return write_command(s, question_figure(q, a), out, why);
 }
 
+/* "> 0.3": where something would be found. */
+static void write_limit(const answer *a, char *text, size_t size) {
+    const char *beyond = a->below ? "<" : a->severe > 0 ? ">=" : ">";
+    if (a->limit_high > 0)
+        snprintf(text, size, "< %.3g, > %.3g", a->limit_low, a->limit_high);
+    else
+        snprintf(text, size, "%-2s%.3g", beyond, a->limit);
+}
+
 /* One line of the table of what is in order. */
 static void write_in_order(const subject *s, const question *q, const answer *a, FILE *out) {
-    char number[128], range[96] = "-";
+    char number[128], limit[64], range[96] = "-";
     healthy_range r;
     write_estimate(a, number, sizeof number);
     if (a->range_of && healthy_find(s, a->range_of, &r))
         snprintf(range, sizeof range, "%.3g to %.3g (%d/%d)", r.low, r.high, r.sites, r.runs);
-    fprintf(out, "%*s%-*s%-27s%-30s%-26s%s%-6.3g ", INDENT, "", LABEL, q->id, a->statistic, number,
-            range,
-            a->below        ? "< "
-            : a->severe > 0 ? ">="
-                            : "> ",
-            a->limit);
+    write_limit(a, limit, sizeof limit);
+    fprintf(out, "%*s%-*s%-27s%-30s%-26s%-13s", INDENT, "", LABEL, q->id, a->statistic, number,
+            range, limit);
     tsv_escape(out, a->shown ? answer_site(s, a, 0) : "-");
     fputc('\n', out);
     paragraph(out, "", q->headline ? "" : a->says);
@@ -168,7 +178,7 @@ static void write_table(const subject *s, const answer *answers, FILE *out) {
             fprintf(out,
                     "\nAsked, in order; usual: least to largest at the given numbers of sites "
                     "and runs\n"
-                    "%*s%-*s%-27s%-30s%-26s%-9s%s\n",
+                    "%*s%-*s%-27s%-30s%-26s%-13s%s\n",
                     INDENT, "", LABEL, "question", "statistic", "worst [95 %]",
                     "usual (sites/runs)", "found", "worst site");
         any = true;
@@ -200,8 +210,15 @@ static const char *or_unknown(const char *text) {
     return text && text[0] ? text : "?";
 }
 
+/* ", no burn-in skipped: ...": the reason, "" where the run has no burn-in. */
+static const char *no_burn_in(const subject *s, char *text, size_t size) {
+    if (!s->window.no_alpha) return "";
+    snprintf(text, size, ", no burn-in skipped (site %s has no alpha)", s->window.no_alpha);
+    return text;
+}
+
 static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
-    char text[512];
+    char text[512], words[SR_NAME_SIZE + 64];
     tsv_escape(out, s->path);
     fputc('\n', out);
     snprintf(text, sizeof text, "%s, norm %s, data %s, seed %llu, %lld steps, %s",
@@ -214,7 +231,8 @@ static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
             text, sizeof text,
             "steps %lld to %lld%s; %lld passes with less than half of the usual tokens are skipped",
             (long long)s->step[0], (long long)s->step[s->count - 1],
-            s->window.cut ? ", after the burn-in" : "", (long long)s->shorter);
+            s->window.cut ? ", after the burn-in" : no_burn_in(s, words, sizeof words),
+            (long long)s->shorter);
     else
         snprintf(text, sizeof text, "no step after the burn-in of running statistics (%lld steps)",
                  (long long)s->window.startup);
@@ -284,8 +302,8 @@ void diagnosis_conclude(const diagnosis *d, char *text, size_t size) {
     else
         snprintf(text, size, "%s", verdict_without_finding(&d->s, d->answers, asked));
     const size_t used = strlen(text);
-    snprintf(text + used, size - used, " (%d questions asked, %d could not be asked)", asked,
-             diagnose_question_count - asked);
+    snprintf(text + used, size - used, " (%d of %d questions asked, %d could not be asked)", asked,
+             diagnose_question_count, diagnose_question_count - asked);
 }
 
 static sr_status write_verdict(const diagnosis *d, FILE *out, sr_failure *why) {

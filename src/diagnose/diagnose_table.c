@@ -18,7 +18,8 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "value", "estimate");
     tsv_column(t, "low", "lower end of its 95 % interval");
     tsv_column(t, "high", "upper end");
-    tsv_column(t, "limit", "found where the interval is beyond it");
+    tsv_column(t, "limit",
+               "found where the interval is beyond it; of updates a step also below 0.9");
     tsv_column(t, "usual_low", "least value at a site of the runs of the usual range");
     tsv_column(t, "usual_high", "largest value");
     tsv_column(t, "usual_runs", "runs that the range is from; 0: none");

@@ -158,15 +158,16 @@ typedef struct answer {
     verdict verdict;
     severity severity; /* of a finding */
     const char *statistic;
-    estimate e;     /* at the worst site */
-    double limit;   /* beyond it something is found */
-    double severe;  /* 0: none. From here on it is severe, from `limit` on notable */
-    bool below;     /* beyond: below the limit, not above */
-    bool once;      /* a single step is enough: ranked and judged by the value */
-    bool vectors;   /* of steps with vectors alone */
-    bool whole;     /* over all steps, the burn-in too */
-    char unit[16];  /* in front of an exact number, "" for none */
-    const char *in; /* unit of the estimate, NULL for none */
+    estimate e;                   /* at the worst site */
+    double limit;                 /* beyond it something is found */
+    double limit_low, limit_high; /* found below or above these; 0: only beyond `limit` */
+    double severe;                /* 0: none. From here on it is severe, from `limit` on notable */
+    bool below;                   /* beyond: below the limit, not above */
+    bool once;                    /* a single step is enough: ranked and judged by the value */
+    bool vectors;                 /* of steps with vectors alone */
+    bool whole;                   /* over all steps, the burn-in too */
+    char unit[16];                /* in front of an exact number, "" for none */
+    const char *in;               /* unit of the estimate, NULL for none */
     const char *range_of;
     const char *of_sites;           /* statistic of `top`; NULL: the one above */
     site_estimate top[SITES_SHOWN]; /* worst first */

@@ -182,8 +182,8 @@ sr_status plot_tables_make(const plot_sources *from, plot_data *data, sr_failure
         if (waits && first.status == SR_OK && !l[1].job) status = list_run(&l[1], from, true, why);
         list_judge(&l[waits], table, from, &first);
         if (first.status == SR_OK)
-            plot_data_make(&data[i], table, from->directory, each, each + jobs_of(from, table) - 1,
-                           over_steps, &first);
+            plot_data_make(&data[i], table, from->directory, each ? from->run : NULL, each,
+                           each + jobs_of(from, table) - 1, over_steps, &first);
     }
     if (status == SR_OK && first.status != SR_OK) *why = first, status = first.status;
     list_free(&l[0]), list_free(&l[1]);

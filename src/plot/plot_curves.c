@@ -15,6 +15,7 @@
 #include "base/buckets.h"
 #include "base/containers/vector.h"
 #include "base/float_text.h"
+#include "base/globs.h"
 #include "plot/plot_curves.h"
 #include "plot/plot_tsv.h"
 #include "plot/template/plot_sizes.h"
@@ -236,31 +237,87 @@ static sr_status reduce_curve(plot_data *d, const plot_curve *c, reader *r, FILE
 
 /* -- tables without curves ------------------------------------------------------------------- */
 
+/* A table with rows of sites gets the column `depth`, unless it has one. */
+static bool wants_depth(const plot_data *d, const reader *r) {
+    return d->run && plot_tsv_find(&r->tsv, "site") >= 0 && plot_tsv_find(&r->tsv, "depth") < 0 &&
+           r->tsv.columns < PLOT_COLUMNS;
+}
+
 static sr_status keep_columns(plot_data *d, const reader *r, sr_failure *why) {
+    const int columns = r->tsv.columns + wants_depth(d, r);
     if (d->columns) return SR_OK;
-    for (int i = 0; i < r->tsv.columns; i++) {
-        d->column[i] = strdup(r->tsv.column[i]);
+    for (int i = 0; i < columns; i++) {
+        d->column[i] = strdup(i < r->tsv.columns ? r->tsv.column[i] : "depth");
         if (!d->column[i]) return sr_fail(why, SR_MEMORY, "out of memory");
         d->columns = i + 1;
     }
     return SR_OK;
 }
 
+/* The sites of a run, while the rows of its table are copied. */
+typedef struct plot_sites {
+    const sr_runfile *run; /* NULL: the table gets no depth */
+    int column;            /* of the site in the table */
+    bool *seen;            /* [sites] */
+} plot_sites;
+
+static sr_status sites_begin(plot_sites *s, const plot_data *d, const reader *r, sr_failure *why) {
+    if (!wants_depth(d, r)) return SR_OK;
+    s->run = d->run[r->run - 1].file;
+    s->column = plot_tsv_find(&r->tsv, "site");
+    s->seen = calloc((size_t)sr_run_get_info(s->run)->sites + 1, sizeof *s->seen);
+    return s->seen ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+}
+
+/* -1: the row is of no site. */
+static int64_t sites_depth(plot_sites *s, const reader *r) {
+    const int64_t site = sr_run_find_site(s->run, r->tsv.cell[s->column]);
+    if (site < 0) return -1;
+    s->seen[site] = true;
+    return sr_run_get_site(s->run, site)->depth;
+}
+
+/* "a (depth 0), b (depth 4) and 3 more": sites without a row. */
+static void sites_left_out(const plot_sites *s, char text[PLOT_LEFT_OUT]) {
+    const sr_run_site *site;
+    int64_t more = 0;
+    for (int64_t i = 0; (site = sr_run_get_site(s->run, i)); i++) {
+        if (s->seen[i] || globs_is_replica(site->name)) continue;
+        const size_t used = strlen(text);
+        if (more || used + strlen(site->name) > PLOT_LEFT_OUT / 2)
+            more++;
+        else
+            snprintf(text + used, PLOT_LEFT_OUT - used, "%s%s (depth %lld)", used ? ", " : "",
+                     site->name, (long long)site->depth);
+    }
+    const size_t used = strlen(text);
+    if (more) snprintf(text + used, PLOT_LEFT_OUT - used, " and %lld more", (long long)more);
+}
+
 /* gnuplot reads quotes as quotes and `#` as a comment: cells lose both. */
+static void copy_cells(const reader *r, FILE *out) {
+    for (int i = 0; i < r->tsv.columns; i++) {
+        if (i) fputc('\t', out);
+        for (const char *at = r->tsv.cell[i]; *at; at++)
+            fputc(strchr("\"'#`", *at) ? ' ' : *at, out);
+    }
+}
+
 static sr_status copy_rows(plot_data *d, reader *r, FILE *out, sr_failure *why) {
     bool more = true;
+    plot_sites sites = {0};
     sr_status status = keep_columns(d, r, why);
     int64_t rows = 0;
+    if (status == SR_OK) status = sites_begin(&sites, d, r, why);
     while (status == SR_OK && (status = plot_tsv_next(&r->tsv, &more, why)) == SR_OK && more) {
-        for (int i = 0; i < r->tsv.columns; i++) {
-            if (i) fputc('\t', out);
-            for (const char *at = r->tsv.cell[i]; *at; at++)
-                fputc(strchr("\"'#`", *at) ? ' ' : *at, out);
-        }
+        copy_cells(r, out);
+        if (sites.run) fprintf(out, "\t%lld", (long long)sites_depth(&sites, r));
         fputc('\n', out);
         rows++;
     }
     if (status == SR_OK) fputs("\n\n", out);
+    if (status == SR_OK && sites.run) sites_left_out(&sites, d->left_out[r->run - 1]);
+    free(sites.seen);
     if (status == SR_OK && rows) status = add_curve(d, r->run, "", 0, why);
     return status;
 }
@@ -348,14 +405,20 @@ sr_status plot_data_lacks_epochs(const plot_table *table, const char *directory,
 }
 
 sr_status plot_data_make(plot_data *d, const plot_table *table, const char *directory,
-                         int first_run, int last_run, bool over_steps, sr_failure *why) {
+                         const plot_run *run_of, int first_run, int last_run, bool over_steps,
+                         sr_failure *why) {
     char path[2 * PLOT_PATH];
-    *d = (plot_data){.table = table, .x = table->x};
+    *d = (plot_data){.table = table, .x = table->x, .run = run_of};
     if (over_steps && strcmp(table->x, epoch_name) == 0) d->x = "step";
     for (int i = 0; i < PLOT_VALUES; i++) d->least[i] = d->positive[i] = d->largest[i] = NAN;
+    d->left_out = calloc((size_t)last_run + 1, sizeof *d->left_out);
+    if (!d->left_out) return sr_fail(why, SR_MEMORY, "out of memory");
     snprintf(path, sizeof path, "%s/%s.dat", directory, table->name);
     FILE *out = fopen(path, "w");
-    if (!out) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    if (!out) {
+        plot_data_free(d);
+        return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    }
     sr_status status = SR_OK;
     for (int run = first_run; run <= last_run && status == SR_OK; run++) {
         bool there;
@@ -373,6 +436,7 @@ sr_status plot_data_make(plot_data *d, const plot_table *table, const char *dire
 
 void plot_data_free(plot_data *d) {
     free(d->curve);
+    free(d->left_out);
     for (int i = 0; i < d->columns; i++) free(d->column[i]);
     *d = (plot_data){.table = d->table};
 }

@@ -112,10 +112,15 @@ static void write_end(FILE *out, const plot_table *t, int i, const char *which, 
     fprintf(out, "%s_y%d_%s = %.9g\n", t->name, i + 1, which, value);
 }
 
-static void write_columns(const plot_data *d, FILE *out) {
+static void write_columns(const plot_data *d, int runs, FILE *out) {
     const plot_table *t = d->table;
     for (int i = 0; i < d->columns; i++)
         if (is_identifier(d->column[i])) fprintf(out, "%s_%s = %d\n", t->name, d->column[i], i + 1);
+    if (!t->curves && d->run) {
+        fprintf(out, "array %s_left_out[runs]\n", t->name);
+        for (int i = 0; i < runs; i++)
+            plot_assign(out, d->left_out[i], "%s_left_out[%d]", t->name, i + 1);
+    }
     if (!t->curves) return;
     int64_t rows = 0;
     for (int i = 0; i < d->curves; i++)
@@ -139,15 +144,17 @@ static void write_data(const plot_job *job, const plot_data *d, FILE *out) {
     const int capacity = d->curves ? d->curves : 1;
     fprintf(out, "%s = '%s.dat'\n%s_curves = %d\n", name, name, name, d->curves);
     fprintf(out, "array %s_run[%d]\narray %s_key[%d]\n", name, capacity, name, capacity);
-    fprintf(out, "array %s_observed[%d]\n", name, capacity);
+    fprintf(out, "array %s_observed[%d]\narray %s_depth[%d]\n", name, capacity, name, capacity);
     for (int i = 0; i < d->curves; i++) {
         fprintf(out, "%s_run[%d] = %d\n", name, i + 1, d->curve[i].run);
         plot_assign(out, d->curve[i].key, "%s_key[%d]", name, i + 1);
         const int run = d->curve[i].run;
         fprintf(out, "%s_observed[%d] = %d\n", name, i + 1,
                 run && plot_only_observed(d->table, &job->run[run - 1], run, d->curve[i].key));
+        const int64_t depth = run ? plot_site_depth(&job->run[run - 1], d->curve[i].key) : -1;
+        fprintf(out, "%s_depth[%d] = %lld\n", name, i + 1, (long long)depth);
     }
-    write_columns(d, out);
+    write_columns(d, job->labels->runs, out);
 }
 
 enum { LOOKS = 24 }; /* of style.gp */

@@ -342,7 +342,9 @@ static void test_matching(void **state) {
     program_result r = program_run("stat-compare up.h5 other.h5 --stat row_grad_var");
     assert_int_equal(r.status, 1);
     assert_string_equal(r.out, "");
-    assert_non_null(strstr(r.err, "shares no statistic with the others"));
+    assert_non_null(
+        strstr(r.err, "no site has the same name in up.h5 (a0, a1) and in other.h5 (b0, "));
+    assert_non_null(strstr(r.err, "--match depth, first or last"));
     program_free(&r);
     r = program_run("stat-compare up.h5 other.h5 three.h5 --stat row_grad_var --match depth");
     assert_int_equal(table_rows(r.out), 12);

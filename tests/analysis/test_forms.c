@@ -17,6 +17,7 @@ typedef struct plan {
     bool observed;
     const char *config; /* NULL: batching = bucketed */
     double alpha;       /* 0: 0.5 */
+    int later_rows;     /* of a second site; 0: one site */
 } plan;
 
 /* g_mu 0.5, g_sigma2 0.25, dx_norm 40, dx_norm_bn 80 where observed, direct_norm 50. */
@@ -38,25 +39,32 @@ static void put_scalars(sr_recorder *r, const plan *p) {
     sr_put_scalar(r, 0, SR_SCALAR_direct_norm_bn, 100);
 }
 
-static void write_run(const plan *p) {
-    sr_options o = run_options();
-    o.loss_reduction = p->reduction;
-    o.data = p->data;
-    o.config = p->config ? p->config : "seed = 1\nbatching = bucketed\n";
-    sr_recorder *r = run_create(program_file(p->path), o);
+static void add_site(sr_recorder *r, const plan *p, const char *name) {
     const sr_family family = p->observed ? SR_FAMILY_ROW : SR_FAMILY_SIGMA;
     sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
-                              .name = "a",
+                              .name = name,
                               .norm = p->observed ? "ln" : "bn",
                               .kind = "conv",
                               .family = family,
                               .width = p->width,
                               .eps = 1e-5,
                               .alpha = p->alpha > 0 ? p->alpha : 0.5});
+}
+
+static void write_run(const plan *p) {
+    sr_options o = run_options();
+    o.loss_reduction = p->reduction;
+    o.data = p->data;
+    o.config = p->config ? p->config : "seed = 1\nbatching = bucketed\n";
+    sr_recorder *r = run_create(program_file(p->path), o);
+    add_site(r, p, "a");
+    if (p->later_rows) add_site(r, p, "b");
     if (p->observed) sr_set_observed(r, 0);
     for (int step = 1; step <= STEPS; step++) {
         sr_begin_step(r, step);
         put_scalars(r, p);
+        if (p->later_rows)
+            sr_put_rows(r, 1, p->later_rows), sr_put_scalar(r, 1, SR_SCALAR_tid_mean, 0.06);
         sr_end_step(r, &(sr_step){.size = sizeof(sr_step), step, p->tokens, step, 1, 0.1, 1});
     }
     run_finish(r);
@@ -65,16 +73,19 @@ static void write_run(const plan *p) {
 static int write_runs(void **state) {
     (void)state;
     static const plan runs[] = {
-        {"sum.h5", "sum", "d", WIDTH, 100, 20, false, NULL, 0},
-        {"mean.h5", "mean", "d", WIDTH, 100, 20, false, NULL, 0},
-        {"seen.h5", "sum", "d", WIDTH, 100, 20, true, NULL, 0},
-        {"wide.h5", "sum", "d", 64, 100, 20, false, NULL, 0},
-        {"long.h5", "sum", "d", WIDTH, 100, 50, false, NULL, 0},
-        {"rows.h5", "sum", "d", WIDTH, 400, 20, false, NULL, 0},
-        {"same.h5", "sum", "d", WIDTH, 105, 21, false, NULL, 0},
-        {"bag.h5", "sum", "d", WIDTH, 100, 20, false, "seed = 1\nbatching = random\n", 0},
-        {"alpha.h5", "sum", "d", WIDTH, 100, 20, false, NULL, 0.6},
-        {"other.h5", "sum", "e", WIDTH, 100, 20, false, NULL, 0}};
+        {"sum.h5", "sum", "d", WIDTH, 100, 20, false, NULL, 0, 0},
+        {"mean.h5", "mean", "d", WIDTH, 100, 20, false, NULL, 0, 0},
+        {"seen.h5", "sum", "d", WIDTH, 100, 20, true, NULL, 0, 0},
+        {"wide.h5", "sum", "d", 64, 100, 20, false, NULL, 0, 0},
+        {"long.h5", "sum", "d", WIDTH, 100, 50, false, NULL, 0, 0},
+        {"rows.h5", "sum", "d", WIDTH, 400, 20, false, NULL, 0, 0},
+        {"same.h5", "sum", "d", WIDTH, 105, 21, false, NULL, 0, 0},
+        {"bag.h5", "sum", "d", WIDTH, 100, 20, false, "seed = 1\nbatching = random\n", 0, 0},
+        {"alpha.h5", "sum", "d", WIDTH, 100, 20, false, NULL, 0.6, 0},
+        {"other.h5", "sum", "e", WIDTH, 100, 20, false, NULL, 0, 0},
+        {"pooled.h5", "sum", "d", WIDTH, 400, 20, false, NULL, 0, 100},
+        {"pooled2.h5", "sum", "d", WIDTH, 400, 20, false, NULL, 0, 100},
+        {"pooled3.h5", "sum", "d", WIDTH, 400, 20, false, NULL, 0, 50}};
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) write_run(&runs[i]);
     return 0;
 }
@@ -252,6 +263,8 @@ static void figures_warn(void **state) {
     expect_drawing("statplot fig3 sum.h5 long.h5", "g_mu_sum is not comparable");
     expect_drawing("statplot fig3 sum.h5 long.h5 --loss mean", NULL);
     expect_drawing("statplot fig3 sum.h5 wide.h5 --loss share", NULL);
+    expect_drawing("statplot compare pooled.h5 pooled2.h5 --stat tid_mean", NULL);
+    expect_drawing("statplot compare pooled.h5 pooled3.h5 --stat tid_mean", "different rows of a");
     expect_drawing("statplot fair sum.h5 wide.h5", NULL);
     expect_drawing("statplot fair sum.h5 rows.h5 --against rows", "is against independent rows");
 }

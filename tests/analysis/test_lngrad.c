@@ -153,9 +153,22 @@ static void test_nonfinite(void **state) {
     program_free(&r);
 }
 
+/* What statrec.watch records of a LayerNorm has no row_*. */
+static void test_watched(void **state) {
+    (void)state;
+    sr_recorder *to = run_create(program_file("bare.h5"), run_options());
+    run_add_ln(to, "top", 2, 0, 3);
+    run_put_step(to, 1);
+    run_finish(to);
+    program_result r = program_run("stat-lngrad bare.h5");
+    assert_int_equal(r.status, 1);
+    assert_non_null(strstr(r.err, "`statrec.watch` records no row_*"));
+    program_free(&r);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_theorem),
-                                       cmocka_unit_test(test_theorem_without_exact),
-                                       cmocka_unit_test(test_nonfinite)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_theorem), cmocka_unit_test(test_theorem_without_exact),
+        cmocka_unit_test(test_nonfinite), cmocka_unit_test(test_watched)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

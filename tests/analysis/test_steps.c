@@ -108,6 +108,13 @@ static void tables_say_their_steps(void **state) {
     check_cell(&r, 1, "steps", 0);
     check_text(&r, 1, "median", "nan");
     program_free(&r);
+    r = program_run("stat-scalar warm.h5 --stat rows");
+    assert_non_null(strstr(r.out, "# steps: warm.h5: 1 to 40 of 40; no burn-in skipped: site a has "
+                                  "no alpha (--burn-in N skips N steps)\n"));
+    program_free(&r);
+    r = program_run("statrec diagnose warm.h5");
+    assert_non_null(strstr(r.out, "steps 1 to 40, no burn-in skipped (site a has no alpha)"));
+    program_free(&r);
     r = program_run("stat-scalar warm.h5 --stat rows --phase second-half");
     assert_non_null(strstr(r.out, "# steps: warm.h5: 21 to 40 of 40; second half\n"));
     program_free(&r);

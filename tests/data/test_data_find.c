@@ -53,6 +53,9 @@ static void looks(void **state) {
         {"", LOOKS_NOTHING},
         {"\n\n", LOOKS_NOTHING},
         {"a\1b\n", LOOKS_NOTHING},
+        {"<?xml version=\"1.0\"?>\n<svg>\n", LOOKS_NOTHING},
+        {"<!DOCTYPE html>\none word\n", LOOKS_NOTHING},
+        {"<url>a b\nthe text\n", LOOKS_TEXT},
         {"#version: 0.2\na b\n", LOOKS_MERGES},
         {"(3 (2 a) (3 b))\n", LOOKS_LABELLED},
         {TREE_LINE "\n", LOOKS_TREES},
@@ -201,6 +204,19 @@ static void languages(void **state) {
     write_text(dir, "news.fr", "a b\n"), write_text(dir, "news.cs", "a b\n");
     write_text(dir, "news.txt", "a b\n");
     expect(dir, "parallel trainpref=news validpref= testpref= source=cs target=fr;");
+}
+
+/* A folder with figures and settings has no text for a language model. */
+static void no_corpus(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "a.svg", "<?xml version=\"1.0\"?>\n<svg>\n<text>one</text>\n");
+    write_text(dir, "figure", "<svg>\n<text>one</text>\n");
+    write_text(dir, "run.conf", "norm = bn\nseed = 1\n");
+    write_text(dir, "README.md", "one two\nthree\n");
+    expect(dir, "");
+    write_text(dir, "book.txt", "one two\nthree\n");
+    expect(dir, "text trainpref=book.txt validpref= testpref=;");
 }
 
 /* German without English: the first two. */
@@ -437,6 +453,7 @@ int main(void) {
         cmocka_unit_test(looks_of_long_texts),
         cmocka_unit_test(splits),
         cmocka_unit_test(languages),
+        cmocka_unit_test(no_corpus),
         cmocka_unit_test(german_alone),
         cmocka_unit_test(random_bytes),
         cmocka_unit_test(images),

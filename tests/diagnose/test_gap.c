@@ -188,6 +188,24 @@ static void part_of_difference(void **state) {
     program_free(&r);
 }
 
+/* A value beyond the limit whose interval reaches below it is not found, and not called usual. */
+#define AT_LIMIT 0.2105
+static void at_the_limit(void **state) {
+    (void)state;
+    program_result r = advice(
+        (plan){.name = "near", .site = 1, .noise = AT_LIMIT, .without_pairs = true, .rows = 20000});
+    const int row = row_of(&r, "inference");
+    const double limit = table_real(r.out, row, "limit");
+    check_text(&r, row, "verdict", "not-told");
+    check_below(table_real(r.out, row, "low"), limit);
+    check_above(table_real(r.out, row, "high"), limit);
+    says(&r, "inference", "Its interval holds the limit 0.216, so it may be more than usual.");
+    program_free(&r);
+    r = advice((plan){.name = "near", .site = 1, .noise = AT_LIMIT, .nll_cost = 0.05});
+    says(&r, "inference", "; its interval holds the limit 0.216: it may be more than usual.");
+    program_free(&r);
+}
+
 /* -- not measured ---------------------------------------------------------------------------- */
 
 static void not_measured(void **state) {
@@ -410,6 +428,7 @@ int main(void) {
         cmocka_unit_test(other_metrics),
         cmocka_unit_test(without_smoothing),
         cmocka_unit_test(part_of_difference),
+        cmocka_unit_test(at_the_limit),
         cmocka_unit_test(not_measured),
         cmocka_unit_test(nothing_to_measure),
         cmocka_unit_test(causes),

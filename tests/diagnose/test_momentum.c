@@ -183,6 +183,9 @@ static void in_time(void **state) {
         check_case((motion_plan){.alpha = alphas[i]}, "in-order", "-", "a", 1, 1e-4, "");
     /* other means, by which batches of a step need not average to the same move */
     check_case((motion_plan){.noise = 3}, "in-order", "-", "a", 1, 1e-4, "");
+    program_result r = diagnose("");
+    if (!strstr(r.out, " < 0.9, > 1.1 ")) fail_msg("not both limits in: %s", r.out);
+    program_free(&r);
 }
 
 /* Checkpointing: v is 1 - 0.9^2 = 0.19. */
@@ -196,6 +199,7 @@ static void twice(void **state) {
     program_result r = tell((motion_plan){.first = 3, .updates = 2});
     check_cell(&r, row_of(&r, "momentum"), "sites_beyond", 2);
     check_cell(&r, row_of(&r, "momentum"), "sites_asked", 5);
+    check_cell(&r, row_of(&r, "momentum"), "limit", 1.1);
     advises(&r, "momentum", "a second forward pass that leaves running values alone", true);
     program_free(&r);
 }

@@ -54,8 +54,8 @@ static int prepare_all(void **state) {
     const char *const folders[] = {"plots", "bin", "work", "drawn"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         assert_int_equal(mkdir(program_file(folders[i]), 0777), 0);
-    write_few_run(&(few_run){"a.h5", "bn", 0.1, 1, 1, false});
-    write_few_run(&(few_run){"b.h5", "bn", 0.2, 2, 2, false});
+    write_few_run(&(few_run){"a.h5", "bn", 0.1, 1, 1, false, false});
+    write_few_run(&(few_run){"b.h5", "bn", 0.2, 2, 2, false, false});
     write_scripts();
     link_templates();
     snprintf(path, sizeof path, "%s:%s", program_file("bin"), getenv("PATH"));

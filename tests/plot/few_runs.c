@@ -85,7 +85,7 @@ void write_few_run(const few_run *run) {
                              .epoch = 0.1 * step,
                              .loss = run->scale * noise(run, step, 0, 0, 14),
                              .lr = 0.1 * noise(run, step, 0, 0, 15),
-                             .grad_norm = noise(run, step, 0, 0, 16)};
+                             .grad_norm = run->no_gradient ? NAN : noise(run, step, 0, 0, 16)};
         sr_begin_step(r, step);
         put_batch_site(r, run, step, 0);
         if (!run->one_site) {

@@ -9,12 +9,12 @@ enum { FEW_STEPS = 20 };
 
 /* Sites in the order of the forward pass: `stem` and `body` with batch statistics, `head` with
  * those of rows. norm "bn" or "pnv"; alpha: weight of the old running value; scale: of all
- * statistics; seed: of the noise; one_site: `stem` alone. */
+ * statistics; seed: of the noise; one_site: `stem` alone; no_gradient: without gradient norms. */
 typedef struct few_run {
     const char *name, *norm;
     double alpha, scale;
     int seed;
-    bool one_site;
+    bool one_site, no_gradient;
 } few_run;
 void write_few_run(const few_run *run);
 

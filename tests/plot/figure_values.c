@@ -10,10 +10,11 @@
 
 int figure_runs(void **state) {
     (void)state;
-    write_few_run(&(few_run){"few.h5", "bn", 0.5, 1, 1, false});
-    write_few_run(&(few_run){"other.h5", "bn", 0.3, 2, 2, false});
-    write_few_run(&(few_run){"pnv.h5", "pnv", 0.5, 1, 3, false});
-    write_few_run(&(few_run){"single.h5", "bn", 0.5, 1, 4, true});
+    write_few_run(&(few_run){"few.h5", "bn", 0.5, 1, 1, false, false});
+    write_few_run(&(few_run){"other.h5", "bn", 0.3, 2, 2, false, false});
+    write_few_run(&(few_run){"pnv.h5", "pnv", 0.5, 1, 3, false, false});
+    write_few_run(&(few_run){"single.h5", "bn", 0.5, 1, 4, true, false});
+    write_few_run(&(few_run){"bare.h5", "bn", 0.5, 1, 5, true, true});
     return 0;
 }
 

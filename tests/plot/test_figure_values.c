@@ -31,6 +31,15 @@ static void test_tid(void **state) {
     check_says(d, "burn-in");
     check_says(d, "stem");
     program_free(&t);
+    /* Seven sites are told by the legend, nineteen by a bar of their depths. */
+    static const char *const named[] = {"encoder.0.norm1", "encoder.0.norm2", "encoder.1.norm1",
+                                        "encoder.1.norm2", "encoder.2.norm1", "encoder.2.norm2",
+                                        "encoder.final"};
+    d = drawing_make("statplot tid " SAMPLE("nlp_bn"));
+    for (int i = 0; i < 7; i++) check_says(d, named[i]);
+    d = drawing_make("statplot tid " SAMPLE("cv_bn"));
+    check_says(d, "depth 0");
+    check_says(d, "depth 18");
 }
 
 static void test_fig2(void **state) {
@@ -165,6 +174,7 @@ static void test_fair(void **state) {
             check_burn_in(d, 2 * i + 1, i < 2 ? end : 0);
             check_burn_in(d, 2 * i + 2, i < 2 ? end : 0);
         }
+        check_says(d, "burn-in");
         program_free(&t);
     }
 }
@@ -194,9 +204,11 @@ static void test_compare(void **state) {
             median[r] = table_real(t.out, 0, "median");
             program_free(&t);
         }
-        snprintf(says, sizeof says, "medians: second / first %.3g", median[1] / median[0]);
+        snprintf(says, sizeof says, "× %.3g", median[1] / median[0]);
         check_says(d, says);
     }
+    check_says(d, "×: median of seed 2 over median of seed 1, after burn-in");
+    check_says(d, "burn-in");
 }
 
 static void test_tidloss(void **state) {
@@ -243,10 +255,10 @@ static void test_theorem1(void **state) {
     program_free(&t);
     t = table_of("stat-lngrad few.h5");
     const double free_var = table_real(t.out, 0, "free_var");
-    check_mark(d, 2, MARK_POINT, 1, 1, table_real(t.out, 0, "grad_var") / free_var);
-    check_mark(d, 2, MARK_POINT, ANY_LOOK, 1, table_real(t.out, 0, "exact_var") / free_var);
+    check_mark(d, 2, MARK_POINT, 1, 3, table_real(t.out, 0, "grad_var") / free_var);
+    check_mark(d, 2, MARK_POINT, ANY_LOOK, 3, table_real(t.out, 0, "exact_var") / free_var);
     check_axes(d, 1, "training (%)", "variance, head");
-    check_axes(d, 2, "site, from the input", "variance of dx / (D_g / s²)");
+    check_axes(d, 2, "depth of the site, from the input", "variance of dx / (D_g / s²)");
     check_burn_in(d, 1, 0);
     program_free(&t);
 }
@@ -272,11 +284,11 @@ static void test_overview(void **state) {
     (void)state;
     static const struct {
         const char *column, *title;
-    } map[] = {{"dist_mu", "distance of μ, by site"},
-               {"dist_sigma2", "distance of σ², by site"},
-               {"g_mu", "gradient through μ, by site"},
-               {"g_sigma2", "gradient through σ², by site"},
-               {"tid_var", "variance TID, by site"}};
+    } map[] = {{"dist_mu", "distance of μ (in units of x)"},
+               {"dist_sigma2", "distance of σ² (in units of x²)"},
+               {"g_mu", "gradient through μ (in units of dx)"},
+               {"g_sigma2", "gradient through σ² (in units of dx)"},
+               {"tid_var", "variance TID (fraction)"}};
     const drawing *d = drawing_make("statplot overview single.h5");
     program_result t = table_of("stat-curve single.h5"),
                    v = table_of("stat-curve single.h5 --evals"),
@@ -293,13 +305,16 @@ static void test_overview(void **state) {
     for (int panel = 1; panel <= 3; panel++) check_axes(d, panel, "epoch", "");
     for (int i = 0; i < 5; i++) {
         check_title(d, 4 + i, map[i].title);
-        check_axes(d, 4 + i, "training (%)", "");
+        check_axes(d, 4 + i, "training (%)", "depth of the site");
         for (int row = 0; row < FEW_STEPS; row++)
             check_heat(d, 4 + i, table_real(s.out, row, "percent"), 1,
                        table_real(s.out, row, map[i].column));
     }
     check_says(d, "toy, bn, numbers, seed 4");
     program_free(&t), program_free(&v), program_free(&s);
+    d = drawing_make("statplot overview bare.h5"); /* what is not recorded has no panel */
+    check_title(d, 2, "learning rate");
+    check_title(d, 3, map[0].title);
 }
 
 static void test_features(void **state) {
@@ -325,13 +340,17 @@ static void test_ranks(void **state) {
     check_course(d, 1, ANY_LOOK, &t, "site=(median)", 100, "expected_mean");
     program_free(&t);
     t = table_of("stat-distance " SAMPLE("shares_bn") " --ranks --phase second-half");
-    const reading place = place_plus(0);
-    check_rows(d, 2, MARK_POINT, 1, &t, "", place, percent_of("spread_mean"));
-    check_rows(d, 2, MARK_LINE, 1, &t, "", place, percent_of("spread_mean_q25"));
-    check_rows(d, 2, MARK_LINE, 1, &t, "", place, percent_of("spread_mean_q75"));
-    check_rows(d, 2, MARK_LINE, ANY_LOOK, &t, "", place_plus(-0.42), percent_of("expected_mean"));
+    for (int row = 0; row < 2; row++) { /* encoder.0.norm1 and encoder.final */
+        const double depth = 4 * row, q25 = 100 * table_real(t.out, row, "spread_mean_q25"),
+                     q75 = 100 * table_real(t.out, row, "spread_mean_q75");
+        check_mark(d, 2, MARK_POINT, 1, depth, 100 * table_real(t.out, row, "spread_mean"));
+        check_mark(d, 2, MARK_LINE, 1, depth, q25);
+        check_mark(d, 2, MARK_LINE, 1, depth, q75);
+        check_mark(d, 2, MARK_LINE, ANY_LOOK, depth - 0.42,
+                   100 * table_real(t.out, row, "expected_mean"));
+    }
     check_axes(d, 1, "training (%)", "scatter of μB (% of σB)");
-    check_axes(d, 2, "site, from the input", "scatter of μB (% of σB)");
+    check_axes(d, 2, "depth of the site, from the input", "scatter of μB (% of σB)");
     check_burn_in(d, 1, 0);
     program_free(&t);
 }
@@ -346,7 +365,7 @@ static void test_amgm(void **state) {
     t = table_of("stat-amgm few.h5 --stat sigma2_B --site stem");
     check_rows(d, 2, MARK_POINT, 1, &t, "", place_plus(0), percent_of("share"));
     check_axes(d, 1, "training (%)", "largest (AM − GM) / (M V)");
-    check_axes(d, 2, "site, from the input", "outliers (% of steps)");
+    check_axes(d, 2, "depth of the site, from the input", "outliers (% of steps)");
     program_free(&t);
 }
 
@@ -400,6 +419,18 @@ static void test_converge(void **state) {
     program_free(&few), program_free(&other), program_free(&v), program_free(&w);
 }
 
+/* Two steps and their validation loss, without batch statistics. */
+static void write_validated(const char *path, bool rows) {
+    sr_recorder *r = run_create(program_file(path), run_options());
+    (rows ? run_add_ln : run_add_bn)(r, "top", 2, 0, 1e-5);
+    run_add_metrics(r);
+    for (int step = 1; step <= 2; step++) {
+        run_put_step(r, step);
+        run_put_eval(r, step, step, "valid_loss", 3.0 - step);
+    }
+    run_finish(r);
+}
+
 static void test_modes(void **state) {
     (void)state;
     const reading epoch = cell("epoch");
@@ -410,6 +441,7 @@ static void test_modes(void **state) {
     check_rows(d, 1, MARK_POINT, 1, &v, "", epoch, cell("valid_loss"));
     check_rows(d, 1, MARK_POINT, 2, &v, "", epoch, cell("valid_loss_batch"));
     check_axes(d, 1, "", "loss (nats)");
+    check_says(d, "validation, running statistics");
     check_says(d, "validation, batch statistics");
     program_free(&t), program_free(&v);
     v = table_of("stat-curve few.h5 --evals --gap --metric valid_loss");
@@ -424,6 +456,14 @@ static void test_modes(void **state) {
         table_real(v.out, 3, "valid_loss_gap_low"), table_real(v.out, 3, "valid_loss_gap_high"));
     check_says(d, mean);
     program_free(&v);
+    write_validated("ln.h5", true), write_validated("bn.h5", false);
+    d = drawing_make("statplot modes ln.h5 bn.h5");
+    check_says(d, "validation, of methods without running statistics");
+    check_says(d, "Not validated with batch statistics: what running statistics cost is not "
+                  "measured.");
+    d = drawing_make("statplot modes ln.h5");
+    check_says(d, "validation");
+    check_says(d, "These methods have no running statistics: there is no cost of them.");
 }
 
 /* -- all of them ------------------------------------------------------------------------------- */

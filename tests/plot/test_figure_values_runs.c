@@ -30,8 +30,9 @@ static void test_tiddepth(void **state) {
         check_rows(d, of[i].panel, MARK_LINE, of[i].look, &t, "", site, percent_of("q99"));
         program_free(&t);
     }
-    check_axes(d, 1, "site, from the input", "mean TID (%)");
-    check_axes(d, 2, "site, from the input", "variance TID (%)");
+    check_axes(d, 1, "depth of the site, from the input", "mean TID (%)");
+    check_axes(d, 2, "depth of the site, from the input", "variance TID (%)");
+    check_says(d, "sites without values: head (depth 3)");
 }
 
 static void test_depth(void **state) {
@@ -67,7 +68,8 @@ static void test_condition(void **state) {
         program_result t = table_of(command);
         for (int i = 0; i < 8; i++) {
             snprintf(where, sizeof where, "tensor=%s %s", tensor[i / 4], of[i % 4]);
-            check_rows(d, i + 1, MARK_POINT, r + 1, &t, where, cell("place"), cell("value"));
+            check_rows(d, i + 1, MARK_POINT, r + 1, &t, where, (reading){"place", 1, -1},
+                       cell("value"));
         }
         snprintf(where, sizeof where, "%s, N %s", r ? "bn" : "ln", table_cell(t.out, 0, "N"));
         check_says(d, where);
@@ -76,7 +78,7 @@ static void test_condition(void **state) {
     for (int i = 0; i < 4; i++) {
         check_title(d, i + 1, title[i]);
         check_axes(d, i + 1, "", i ? "" : "of the input");
-        check_axes(d, i + 5, "site, from the input", i ? "" : "of the gradient");
+        check_axes(d, i + 5, "depth of the site", i ? "" : "of the gradient");
     }
 }
 
@@ -187,6 +189,9 @@ static void test_gap(void **state) {
     check_title(d, 1, "discrepancy");
     check_title(d, 2, "difference");
     check_axes(d, 1, "epoch", "worse by (nats per token)");
+    check_says(d,
+               "Above 0 a run is worse than the reference, as in stat-gap --split; the column gap "
+               "of stat-gap has the other sign.");
     check_says(d, "bn - ln");
     program_free(&t);
 }
@@ -207,6 +212,7 @@ static void test_parts(void **state) {
     check_rows(d, 1, MARK_LINE, 1, &t, "", cell("total_high"), below);
     check_axes(d, 1, "worse by (nats)", "");
     check_says(d, "cifar10");
+    check_says(d, "of one pair of runs covers its evaluations, not other seeds.");
     program_free(&t);
     check_says(drawing_make("statplot parts --xrange -3:3 " TASKS), "-2");
 }
@@ -235,8 +241,29 @@ static void test_fig5(void **state) {
     program_free(&t);
 }
 
+/* A run without steps whose evaluations say the same. */
+static void write_evaluation(const char *path, const char *names, double value) {
+    sr_recorder *r = run_create(program_file(path), run_options());
+    run_add_metrics(r);
+    run_put_step(r, 1);
+    run_put_eval(r, 1, 1, names, value);
+    run_finish(r);
+}
+
+/* An axis of percents ends at 100, another does not. */
+static void check_ends_of_percents(void) {
+    write_evaluation("sure.h5", "valid_accuracy", 100);
+    write_evaluation("loss.h5", "valid_loss", 100);
+    const drawing *d = drawing_make("statplot results sure.h5 --metric valid_accuracy");
+    assert_float_equal(d->panel[0].low[AXIS_X], 90, 1e-9);
+    assert_float_equal(d->panel[0].high[AXIS_X], 100, 1e-9);
+    d = drawing_make("statplot results loss.h5 --metric valid_loss");
+    assert_float_equal(d->panel[0].high[AXIS_X], 110, 1e-9);
+}
+
 static void test_results(void **state) {
     (void)state;
+    check_ends_of_percents();
     const drawing *d = drawing_make("statplot results few.h5 other.h5 --metric valid_ppl");
     program_result t = table_of("stat-gap few.h5 other.h5 --metric valid_ppl");
     check_rows(d, 1, MARK_POINT, 1, &t, "", cell("value"), cell("task"));
@@ -269,7 +296,8 @@ static void test_replaced(void **state) {
     check_rows(d, 3, MARK_POINT, 1, &t, "", sites, cell("gap"));
     check_axes(d, 1, "sites with batch statistics", "mean TID (%)");
     check_axes(d, 2, "sites with batch statistics", "variance TID (%)");
-    check_axes(d, 3, "sites with batch statistics", "gap, validation loss (nats)");
+    check_axes(d, 3, "sites with batch statistics",
+               "gap (above 0: better), validation loss (nats)");
     program_free(&t);
 }
 
@@ -284,7 +312,7 @@ static void test_tidgap(void **state) {
                  SAMPLE("nlp_bn"), stat[i][0]);
         const drawing *d = drawing_make(command);
         check_rows(d, 1, MARK_POINT, 2, &t, "", cell(stat[i][0]), cell("gap"));
-        check_axes(d, 1, stat[i][1], "gap, validation loss (nats)");
+        check_axes(d, 1, stat[i][1], "gap (above 0: better), validation loss (nats)");
     }
     program_free(&t);
 }
@@ -313,6 +341,9 @@ static void test_heatmap(void **state) {
         check_title(d, 2, "body: batch mean μB");
         program_free(&t);
     }
+    const drawing *d = drawing_make("statplot heatmap few.h5 --stat mu_difference"); /* signed */
+    assert_float_equal(d->panel[0].low[AXIS_COLOUR], -d->panel[0].high[AXIS_COLOUR], 1e-9);
+    assert_true(d->panel[0].high[AXIS_COLOUR] > 0);
 }
 
 /* Four steps share a field: 5 to 23.75 % and so on. */
@@ -376,11 +407,15 @@ static void test_quantiles(void **state) {
         for (int sign = -1; sign <= 1; sign += 2)
             check_rows(d, panel, MARK_LINE, ANY_LOOK, &t, where[panel - 1], cell("percent"),
                        (reading){"noise", sign * 1.644853627, panel - 1});
+        check_rows(d, panel, MARK_LINE, 1, &t, where[panel - 1], cell("percent"),
+                   (reading){"noise", 1.644853627, panel - 1}); /* in the colour of the run */
         check_axes(d, panel, "features, in the order of their medians (%)",
                    panel == 1 ? "(μB − μ) / σ" : "σB / σ");
     }
     check_says(d, "encoder.0.norm1");
-    check_says(d, "90 % of independent rows");
+    check_says(d, "dotted: 90 % of independent rows");
+    check_says(d, "Line: median over the steps. Dark band: half of the steps; light band: 90 % of "
+                  "them.");
     program_free(&t);
     d = drawing_make("statplot quantiles " SAMPLE("nlp_pnv"));
     t = table_of("stat-features " SAMPLE("nlp_pnv") " --quantiles --site first");

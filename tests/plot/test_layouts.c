@@ -123,7 +123,7 @@ static void test_compare(void **state) {
     }
     const drawing *d =
         drawing_make("statplot compare run1.h5 run5.h5 --stat dist_mu --size springer");
-    snprintf(says, sizeof says, "median × %.3g", median[1] / median[0]);
+    snprintf(says, sizeof says, "× %.3g", median[1] / median[0]);
     check_says(d, says);
 }
 

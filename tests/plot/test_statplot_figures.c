@@ -281,7 +281,7 @@ static void test_published_axes(void **state) {
               0, "");
     check_run(
         "statplot tidgap --published -o p.svg 2>told && grep -q '>published gap, points<' p.svg "
-        "&& grep -q '>gap, validation loss (nats)<' p.svg",
+        "&& grep -q '>gap (above 0: better), validation loss (nats)<' p.svg",
         0, "");
 }
 

@@ -17,14 +17,14 @@ double time_ramp(int step, int k) {
     return step + time_noise(step, k);
 }
 
-static int add_site(sr_recorder *r, const char *name, const char *norm, double alpha) {
+static int add_site(sr_recorder *r, int depth, const char *name, const char *norm, double alpha) {
     return sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
                                      .name = name,
                                      .norm = norm,
                                      .kind = "conv",
                                      .family = strcmp(norm, "ln") ? SR_FAMILY_SIGMA : SR_FAMILY_ROW,
                                      .width = TIME_WIDTH,
-                                     .depth = 1,
+                                     .depth = depth,
                                      .eps = 1,
                                      .alpha = alpha});
 }
@@ -34,8 +34,8 @@ static void write_ramp(const char *name, double alpha, int every) {
     sr_options o = run_options();
     o.vectors_every = every;
     sr_recorder *r = run_create(program_file(name), o);
-    add_site(r, "lags", "bn", alpha);
-    add_site(r, "rests", "bn", alpha);
+    add_site(r, 1, "lags", "bn", alpha);
+    add_site(r, 2, "rests", "bn", alpha);
     for (int step = 1; step <= TIME_STEPS * every; step++) {
         double value[2][TIME_WIDTH], square[2][TIME_WIDTH];
         sr_begin_step(r, step);
@@ -64,8 +64,8 @@ static void write_waves(const char *name, const char *norm) {
     sr_options o = run_options();
     o.vectors_every = 1;
     sr_recorder *r = run_create(program_file(name), o);
-    const int first = add_site(r, "still", norm, 0.9);
-    add_site(r, "wave", norm, 0.9);
+    const int first = add_site(r, 1, "still", norm, 0.9);
+    add_site(r, 2, "wave", norm, 0.9);
     if (strcmp(norm, "ln") == 0) check_ok(sr_set_observed(r, first), sr_failed(r));
     for (int step = 1; step <= TIME_STEPS; step++) {
         const double still[TIME_WIDTH] = {1, step == 9 ? 2 : 1},

@@ -24,6 +24,7 @@ class Call:
         given.apply_defaults()
         given = given.arguments
         self.norm, self.kind, self.first = _FUNCTIONS[function]
+        self.function = f"F.{function.__name__}"
         self.input, self.output, self.weight = given["input"], output, given.get("weight")
         shape = given.get("normalized_shape")
         self.trailing = 1 if shape is None else len(shape)

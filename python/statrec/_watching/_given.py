@@ -3,6 +3,7 @@ name before anything reaches the recorder, which would end with it; recording co
 from __future__ import annotations
 
 import math
+import sys
 
 import torch
 from torch import nn
@@ -34,8 +35,17 @@ def number(value, what, low=-math.inf, whole=False):
         found = float(value)
     except (TypeError, ValueError, OverflowError):
         _refused(TypeError, what, "a number or a tensor with one element", f"{value!r:.80}")
-    if found < low or whole and not found < _LARGEST:
+    if found < low or whole and not (found < _LARGEST and found == int(found)):
         _refused(ValueError, what, f"{'an integer' if whole else 'a number'} from {low}", f"{found:.12g}")
+
+
+def text(value, what, size):
+    """A text of the file, of at most `size` bytes."""
+    if not isinstance(value, str):
+        _refused(TypeError, what, "a text", f"{value!r:.80}")
+    if len(value.encode("utf-8", "replace")) > size or any(one < " " or one == "\x7f" for one in value):
+        _refused(ValueError, what, f"a text of at most {size} bytes without control characters", f"{value!r:.80}")
+    return value
 
 
 def factor(scaler, scale):
@@ -69,8 +79,10 @@ def metrics(values, declared):
         number(value, f"evaluate: {name}")
 
 
-def declaration(what, name, declared, late):
-    """The name of a metric or scalar to declare. late: whether a step has been recorded."""
+def declaration(what, name, unit, definition, declared, late):
+    """What a metric or scalar is declared by. late: whether a step has been recorded."""
+    text(unit, f"{what}: unit", 63)
+    text(definition, f"{what}: definition", 511)
     if not isinstance(name, str):
         _refused(TypeError, what, "a name", f"{name!r:.80}")
     if not 0 < len(name.encode("utf-8", "replace")) < 64 or "/" in name or name[0] == "." or not name.isprintable():
@@ -84,22 +96,34 @@ def declaration(what, name, declared, late):
         raise ValueError(f"{what}: {name} is declared after the first step; declare it before")
 
 
-def watch(model, repeat, phases, every, activations_every, on_error, forward, start):
+def _count(value, what, wanted, low):
+    if not hasattr(value, "__index__") or not low <= value < _LARGEST:
+        _refused(ValueError, what, wanted, f"{value!r:.80}")
+
+
+def fraction(value, what, wanted, high=1):
+    """A number from 0 to high."""
+    number(value, what)
+    if value is None or not 0 <= float(value) <= high:
+        _refused(ValueError, what, wanted, f"{value!r:.80}")
+
+
+def watch(model, repeat, phases, every, activations_every, on_error, forward, start, alpha, eps, findings_every):
     """Arguments of watch() whose ranges no other function checks."""
     if not isinstance(model, nn.Module):
         _refused(TypeError, "watch", "a torch.nn.Module", type(model).__name__)
-    if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
-        _refused(ValueError, "phases", "a list of names", f"{phases!r:.80}")
+    if isinstance(phases, str) or not all(isinstance(name, str) and name.isprintable() and name for name in phases):
+        _refused(ValueError, "phases", "a list of names without control characters", f"{phases!r:.80}")
     if repeat not in (None, "last", "merge"):
         _refused(ValueError, "repeat", '"last" or "merge"', f"{repeat!r:.80}")
     if on_error not in ("warn", "raise"):
         _refused(ValueError, "on_error", '"warn" or "raise"', f"{on_error!r:.80}")
-    if not isinstance(every, int) or every < 1:
-        _refused(ValueError, "every", "a number of steps from 1", f"{every!r:.80}")
-    if not isinstance(activations_every, int) or activations_every < 0:
-        _refused(ValueError, "activations_every", "a number of recorded steps, 0 for none,", f"{activations_every!r:.80}")
-    if not hasattr(start, "__index__") or start < 0:
-        _refused(ValueError, "start", "a number of steps", f"{start!r:.80}")
+    _count(every, "every", "a number of steps from 1", 1)
+    _count(activations_every, "activations_every", "a number of recorded steps, 0 for none,", 0)
+    _count(0 if start is None else start, "start", "a number of steps", 0)
+    _count(findings_every, "findings_every", "a number of steps from 1", 1)
+    fraction(alpha, "alpha", "the weight of the old running value, from 0 to 1,")
+    fraction(eps, "eps", "a finite number from 0", sys.float_info.max)
     if forward and activations_every:
         raise ValueError("activations_every: forward=True records the size of inputs in every recorded step")
 

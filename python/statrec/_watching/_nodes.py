@@ -36,6 +36,7 @@ from . import _believed, _passes, _sums
 from ._catch import saving as _saving, wrapped as _wrapped
 
 _NAMES = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0", "MiopenBatchNormBackward0")
+_MODULES = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d)
 _ROWS, _MEAN, _EPS = 8192, 2.0, 8.0
 _MARGIN = 4  # of what is trusted
 UNKNOWN, TRUSTED = (False, False), (True, True)
@@ -45,8 +46,7 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 def plain_batch_norm(site, module):
     """Whether the parameters' gradients are the sums."""
-    return (site.norm == "bn" and site.stock and module.affine
-            and type(module).__name__ in ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"))
+    return site.norm == "bn" and site.stock and type(module) in _MODULES and module.affine
 
 
 def _in_rows(y):

@@ -1,7 +1,9 @@
 """What a run says of its steps: each warning once, and for the file why sites have no rows."""
 from __future__ import annotations
 
-from . import _taps
+import sys
+
+from . import _sites, _taps
 from ._say import warn
 
 _NO_FORWARD = "no forward pass of any site was seen: step() comes after it"
@@ -13,6 +15,23 @@ _NO_BACKWARD = ("no backward pass of any site was seen: is the model in training
 def _named(names):
     """'NAME' and 3 more"""
     return repr(names[0]) + (f" and {len(names) - 1} more" if names[1:] else "")
+
+
+def say_sites(path, count, left, resumed):
+    """Prints how many sites there are. left: of find_sites; resumed: of _resumed.checked, or None."""
+    more = f"; not recorded: {_sites.counted(left)} (statrec.register)" if left else ""
+    if resumed:
+        more += f"; continues {resumed.source} (last step {resumed.last}) after step {resumed.start}"
+    if not count:
+        more += "; no normalization module: statrec.tap(x, name) adds sites"
+    print(f"statrec: {path}: sites {count} of {count + len(left)}{more}", file=sys.stderr)
+
+
+def say_unseen(path, left):
+    """Prints what was found of other norms; left: of Unseen.end()."""
+    functions = ", ".join(sorted({function for _, _, function in left}))
+    print(f"statrec: {path}: not recorded: {_sites.counted([(name, kind) for name, kind, _ in left])} (modules that call "
+          f"{functions}); statrec.register or statrec.tap", file=sys.stderr)
 
 
 class Notices:

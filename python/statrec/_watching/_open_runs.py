@@ -7,13 +7,21 @@ runs: "weakref.WeakSet" = weakref.WeakSet()
 _registered: list = []
 
 
-def add(run):
-    """run: a Watch."""
+def add(run, recorder):
+    """run: a Watch; recorder: its own, or None.
+
+    A cycle of references is collected in two steps: what weak references call, then __del__. A recorder within it
+    would give its file back in the first, before the run closes it; so it is held from here until then."""
     runs.add(run)
+    weakref.finalize(run, _release, recorder).atexit = False
     if not _registered:  # after the first recorder: what is registered last ends first
         _registered.append(atexit.register(_close))
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_forked)
+
+
+def _release(_):
+    """The recorder is the run's alone again."""
 
 
 def _close():

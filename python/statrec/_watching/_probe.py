@@ -20,9 +20,10 @@ import torch
 from . import _calls
 
 # norm, family, axis, uses: as in /sites. first: features are dimension 1. gain: function of the
-# module, or None. calls: record the functional calls within it. frozen: y uses the buffers.
+# module, or None. calls: record the functional calls within it. frozen: y uses the buffers. alpha: weight of the
+# old running mean, NaN where it has none or a varying one.
 Finding = collections.namedtuple("Finding", "norm family axis uses first trailing width eps gain "
-                                            "calls frozen")
+                                            "calls frozen alpha", defaults=(math.nan,))
 
 _TOLERANCE = 3e-5
 _EPS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3, float(torch.finfo(torch.float32).eps), 0.0)
@@ -33,12 +34,19 @@ _by_kind = {}
 def find(module):
     """The Finding for a module, or None. Modules of a class with the same parts, shapes and settings
     are probed once."""
+    _must_have_shapes(module)
     if module not in _known:
         kind = _kind(module)
         if kind not in _by_kind:
             _by_kind[kind] = _probe(module)
         _known[module] = _by_kind[kind]
     return _known[module]
+
+
+def _must_have_shapes(module):
+    if any(map(torch.nn.parameter.is_lazy, [*module.parameters(), *module.buffers()])):
+        raise ValueError(f"watch: a {class_of(module).__name__} has no shapes yet: run one batch through the model "
+                         "before watch()")
 
 
 def _kind(module):
@@ -119,6 +127,7 @@ def _answers(twin):
 def features_first(module):
     """Whether the features of its input are dimension 1, told by which random input it accepts;
     None: it accepts none."""
+    _must_have_shapes(module)
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             return next((first for first, x, y, _ in _answers(_random_copy(module))
@@ -138,11 +147,31 @@ def _probe(module):
 
 def _ask(twin):
     before = {name: value.clone() for name, value in _tensors(twin).items()}
-    for _, x, y, heard in _answers(twin):
+    for first, x, y, heard in _answers(twin):
         found = None if y.shape != x.shape else _matching(twin, before, x, y.double())
         if found is not None or heard:
-            return found or _of_calls(twin, heard)
+            found = found or _of_calls(twin, heard)
+            return found and found._replace(alpha=_alpha(twin, x, first))
     return None
+
+
+def _alpha(twin, x, first):
+    """Finding.alpha, by two forward passes of the twin."""
+    alphas = []
+    for _ in range(2):
+        heard, old = [], _tensors(twin).get("running_mean")
+        if old is None or old.shape != (x.shape[1 if first else -1],):
+            return math.nan
+        old = old.clone()
+        with _calls.Listening(heard.append):
+            twin(x.clone())
+        inner = heard[0].input if heard and heard[0].first else x
+        apart, moved = _rows(inner, heard[0].first if heard else first).mean(0) - old, twin.running_mean - old
+        weight = (apart * moved).sum() / apart.square().sum()
+        if not torch.allclose(moved, weight * apart, rtol=1e-6, atol=1e-9):
+            return math.nan
+        alphas.append(round(1 - float(weight), 9))
+    return alphas[0] if alphas[0] == alphas[1] else math.nan
 
 
 # -- formulas ---------------------------------------------------------------------------------

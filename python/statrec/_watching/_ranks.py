@@ -22,6 +22,11 @@ class Alone:
     def __init__(self, told="", writes=True):
         self.told, self.writes = told, writes
 
+    @staticmethod
+    def agree(work):
+        """What work() returns."""
+        return work()
+
 
 class Merging:
     """Gathers the passes of all ranks. widths: of the sites, the same on all ranks."""
@@ -31,6 +36,20 @@ class Merging:
         self.group = group
         self.rank, self.world = dist.get_rank(group), dist.get_world_size(group)
         self.told, self.writes = f"all of {self.world}{buffers}", self.rank == 0
+
+    def agree(self, work):
+        """What work() returns on rank 0, which alone has the file; its error ends all ranks."""
+        told, error = [None, ""], None
+        if self.writes:
+            try:
+                told[0] = work()
+            except Exception as failure:  # the others wait for it
+                told[1], error = f"rank 0: {failure}", failure
+        first = 0 if self.group is None else dist.get_global_rank(self.group, 0)
+        dist.broadcast_object_list(told, src=first, group=self.group)
+        if told[1]:
+            raise error or RuntimeError(told[1])
+        return told[0]
 
     def _device(self):
         nccl = "nccl" in str(dist.get_backend(self.group))

@@ -16,23 +16,30 @@ def number(value):
 
 class Rows:
     """Calls the methods of a Recorder. taps: those of the run, whose list grows until the sites are
-    declared. resume: the rows up to the first step come from the file that was there. forward: the
+    declared. resumed: of _resumed.checked, or None: the rows before the first step come from its file. forward: the
     passes have no gradients."""
 
-    def __init__(self, recorder, path, taps, repeat, norms, resume, forward=False):
-        self._recorder, self._path, self._taps = recorder, path, taps
-        self._repeat, self._norms, self._resume, self._forward = repeat, norms, resume, forward
+    def __init__(self, recorder, taps, repeat, norms, resumed, forward=False):
+        self._recorder, self._taps = recorder, taps
+        self._repeat, self._norms, self._resumed, self._forward = repeat, norms, resumed, forward
+        self.metrics = []  # names that the host has declared
+        self._evaluations = []  # they wait for the rows of the file
         self._sites, self._scalars, self.declared = {}, {}, False
         self.silent = set()  # sites without rows up to now
+
+    @property
+    def resumes(self):
+        """Whether a file goes on."""
+        return self._resumed is not None
 
     @property
     def sites(self):
         """Names of the sites in the order of the file; empty before they are declared."""
         return [site.name for site in self._sites] if self.declared else []
 
-    def check_name(self, name, late):
-        """ValueError for a name that no scalar of the host's can have."""
-        _given.declaration("scalar", name, self._scalars, late)
+    def check_scalar(self, name, unit, definition, late):
+        """ValueError for what no scalar of the host's can have."""
+        _given.declaration("scalar", name, unit, definition, self._scalars, late)
 
     def declare_scalar(self, name, unit, definition, scope, writes):
         """A scalar of the host's own. writes: whether this process has the file."""
@@ -62,15 +69,37 @@ class Rows:
 
     def declare(self, step):
         """Sites, in the order of their first forward passes. step: number of the first row."""
-        seen, last = [tap for tap in self._taps if tap.width is not None], len(self._taps)
-        seen.sort(key=lambda tap: last if tap.order is None else tap.order)
-        for depth, tap in enumerate(seen):
+        for depth, tap in enumerate(self._ordered()):
             tap.site.width = tap.width
             self._sites[tap.site] = self._recorder.add_site(
                 **tap.site.declaration(depth, self._repeat))
         self.declared, self.silent = True, set(self._sites)
-        if self._resume:
-            self._recorder.copy_rows(self._path, step - 1)
+        if self._resumed:
+            for name, *about in self._resumed.metrics:
+                if name not in self.metrics:
+                    self._recorder.add_metric(name, *about)
+            self._recorder.copy_rows(self._resumed.source, min(self._resumed.start, step - 1))
+        waiting, self._evaluations = self._evaluations, []
+        for one in waiting:
+            self.evaluate(*one)
+
+    def _ordered(self):
+        """Taps that have a width, in the order of the file that goes on, or of their first forward passes."""
+        seen, last = [tap for tap in self._taps if tap.width is not None], len(self._taps)
+        if not self._resumed:
+            return sorted(seen, key=lambda tap: last if tap.order is None else tap.order)
+        places = {name: place for place, name in enumerate(self._resumed.widths)}
+        for tap in seen:
+            if tap.site.name not in places:
+                tap.misfit = f"{self._resumed.source}, which goes on, does not have it"
+        return sorted((tap for tap in seen if tap.site.name in places), key=lambda tap: places[tap.site.name])
+
+    def evaluate(self, step, epoch, values):
+        """A row of /evals."""
+        if self._resumed and not self.declared:
+            self._evaluations.append((step, epoch, values))
+        else:
+            self._recorder.evaluate(step, epoch, **values)
 
     def write(self, step, hosts, running, row, scalars, seconds, named):
         """A row of each table. hosts: HostPasses; running: [2, width] by site; named: {site:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import nn
 
-from . import _adapters, _probe
+from . import _adapters, _given, _probe
 from ._adapters.probed import looks_like_norm
 
 _NAME_BYTES = 63  # SR_NAME_SIZE with its end
@@ -63,7 +63,9 @@ def plain_name(name):
 
 
 def _fitting(name, taken):
-    """The end of a name that is too long for the file, another one for each site."""
+    """A name as the file can have it: without control characters, of one that is too long the end, another one for
+    each site."""
+    name = "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)
     for number in range(len(taken) + 1):
         mark = "~" if number == 0 else f"~{number}~"
         kept = name.encode()[-(_NAME_BYTES - len(mark)):].decode("utf-8", "ignore")
@@ -94,7 +96,7 @@ def _matches(name, module, wish):
     return isinstance(module, wish) if isinstance(wish, type) else module is wish
 
 
-def _chosen(named, wishes, what):
+def _chosen(named, wishes, what, model):
     """(name, module) that a wish (glob, type or module) is for; each wish must be for one."""
     for wish in wishes:
         if not isinstance(wish, (str, type, nn.Module)):
@@ -102,6 +104,10 @@ def _chosen(named, wishes, what):
         if not any(_matches(name, module, wish) for name, module in named):
             names = ", ".join(repr(name) if name else "'' (the model itself)" for name, _ in named[:8])
             names += ", ..." if len(named) > 8 else ""
+            for name, module in model.named_modules(remove_duplicate=False):  # a shared module has several
+                first = next((first for first, other in named if other is module), None)
+                if first is not None and _matches(plain_name(name), module, wish):
+                    raise ValueError(f"{what}: {plain_name(name)!r} is the module {first!r}: choose it by this name")
             raise ValueError(f"{what}: no module matches {wish!r:.80}; "
                              f"there are: {names or 'none'}")
     return [(name, module) for name, module in named
@@ -109,20 +115,20 @@ def _chosen(named, wishes, what):
 
 
 def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, eps=1e-5,
-               kind=None):
+               kind=None, tensors=False):
     """The sites of a model in the order of named_modules(), and the norms that are left out:
     [(name, class name)].
 
     sites: globs, types or modules among the normalizations; None: all of them. observe,
     observe_output: the same among all modules. alpha, eps: of sites that have none. kind: a word
-    for all sites, or a function of the name.
+    for all sites, or a function of the name. tensors: a model without norms may have sites of statrec.tap.
     """
     named = [(plain_name(name), module) for name, module in model.named_modules()]
     rows = {id(module): _adapters.of(module) for _, module in named}
     norms = [pair for pair in named if rows[id(pair[1])] is not None]
-    wished = norms if sites is None else _chosen(norms, _as_list(sites), "sites")
-    inside = _chosen(named, _as_list(observe), "observe")
-    behind = _chosen(named, _as_list(observe_output), "observe_output")
+    wished = norms if sites is None else _chosen(norms, _as_list(sites), "sites", model)
+    inside = _chosen(named, _as_list(observe), "observe", model)
+    behind = _chosen(named, _as_list(observe_output), "observe_output", model)
     found, left_out, taken = [], [], set()
     for name, module in named:
         at = [any(module is other for _, other in group) for group in (wished, inside, behind)]
@@ -140,8 +146,8 @@ def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, 
         taken.add(site.name)
         site.kind = _kind(site, module, kind)
         found.append(site)
-    if not found:
-        raise ValueError(_nothing(model, left_out))
+    if not found and not (tensors and not left_out and not isinstance(model, torch.fx.GraphModule)):
+        raise ValueError(nothing(model, left_out))
     return found, left_out
 
 
@@ -165,15 +171,16 @@ def tensor_site(name, features, alpha, taken):
     return site
 
 
-def _nothing(model, left_out):
+def nothing(model, left_out):
+    """Why no site is there."""
     if isinstance(model, torch.fx.GraphModule):
         return ("the model is an exported graph, whose norms are functions and not modules; call "
                 "watch() on the model before it is exported")
     if left_out:
         return (f"no normalization is recognised; {counted(left_out)} look like some: "
-                "statrec.register(Class) or observe= record them")
-    return ("the model has no normalization module; observe= records others, statrec.tap(x, name) "
-            "any tensor")
+                "statrec.register(Class), observe= or statrec.tap record them")
+    return ("the model has no normalization module; observe= records others, statrec.tap(x, name), called before "
+            "the first step, any tensor")
 
 
 def counted(left_out):
@@ -184,7 +191,7 @@ def counted(left_out):
 
 def _kind(site, module, kind):
     if kind is not None:
-        return kind(site.name) if callable(kind) else kind
+        return _given.text(kind(site.name) if callable(kind) else kind, "kind", 15)
     for word in ("decoder", "encoder"):
         if word in site.name.lower():
             return word

@@ -85,7 +85,19 @@ _TENSOR = _Tensor()
 _is_compiling = torch.compiler.is_compiling
 
 
-class Tap:
+class Hook:
+    """A hook that is not copied or pickled with its module, and that torch.jit.script cannot compile."""
+
+    def __reduce__(self):
+        return _no_tap, ()
+
+    @property
+    def __name__(self):
+        raise AttributeError("torch.jit.script cannot compile the hooks of statrec.watch: call close() or detach() of "
+                             "the run first")
+
+
+class Tap(Hook):
     """The forward hook of a site, and the passes that it has caught since the last step."""
 
     waits = True  # for a backward pass
@@ -116,9 +128,6 @@ class Tap:
         return [module.register_forward_pre_hook(_Enter(self, entered)),
                 module.register_forward_hook(_Leave(self, entered), always_call=True)]
 
-    def __reduce__(self):
-        return _no_tap, ()
-
     def detach(self):
         for handle in self.handles:
             handle.remove()
@@ -146,7 +155,7 @@ class Tap:
 
     def __call__(self, module, args, kwargs, output):
         shared = self.shared
-        if shared.idle:
+        if shared.idle or _traced.elsewhere():
             return None
         compiling = _is_compiling()  # the compiler must guard on little of what steps change
         if not compiling and (
@@ -209,8 +218,11 @@ class Tap:
                 or x.shape != output.shape):
             self.misfit = "its input is no tensor of its output's shape"
             return None
-        if x.dim() < 2 or not x.is_floating_point():
-            self.misfit = "its input has no rows of floating-point numbers"
+        if x.dim() < 2:
+            self.misfit = f"its input has the shape {tuple(x.shape)}, without a dimension of rows"
+            return None
+        if not x.is_floating_point():
+            self.misfit = f"its input is {x.dtype}, no real floating-point type"
             return None
         return x
 
@@ -382,17 +394,14 @@ class Tap:
                 and self.passes[0].serial > serial)
 
 
-class _Enter:
+class _Enter(Hook):
     """Forward pre-hook of a site whose functional norms are recorded."""
 
     def __init__(self, tap, entered):
         self.tap, self.entered = tap, entered
 
-    def __reduce__(self):
-        return _no_tap, ()
-
     def __call__(self, module, args):
-        if self.tap.shared.idle:
+        if self.tap.shared.idle or _traced.elsewhere():
             return
         if _is_compiling():
             self.tap.misfit = ("torch.compile hides a norm that its module applies an activation "
@@ -416,7 +425,7 @@ class _Leave(_Enter):
     """Its forward hook, also called where the forward pass has failed."""
 
     def __call__(self, module, args, output):
-        if self.tap.shared.idle or _is_compiling():
+        if self.tap.shared.idle or _is_compiling() or _traced.elsewhere():
             return
         mode = self.entered.pop() if self.entered else None
         if mode is not None:

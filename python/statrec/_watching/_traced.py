@@ -8,6 +8,19 @@ import torch
 from . import _sums
 
 LEAF_ROWS = 10
+_is_tracing, _is_compiling = torch._C._is_tracing, torch.compiler.is_compiling
+_fx = torch.fx._symbolic_trace
+_is_fx_tracing = getattr(_fx, "_get_is_fx_tracing", None) or (lambda: getattr(_fx, "_is_fx_tracing_flag", False))
+_proxy = getattr(getattr(torch._C, "_TorchDispatchModeKey", None), "PROXY", None)
+_mode = torch._C._get_dispatch_mode if _proxy is not None else lambda key: None
+
+
+def elsewhere():
+    """Whether this forward pass makes a graph that runs without the recorder: torch.export, torch.onnx,
+    torch.jit.trace, torch.fx, make_fx. None of it is recorded."""
+    if _is_compiling():  # a flag: torch.compile takes is_exporting() for true in some versions
+        return getattr(torch.compiler, "_is_exporting_flag", False)
+    return _is_tracing() or _is_fx_tracing() or _mode(_proxy) is not None
 
 
 def fitted(valid, rows_shape):

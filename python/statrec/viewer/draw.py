@@ -15,6 +15,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 DASHES = ("solid", [9, 2], [3, 2], [9, 2, 2, 2], [5, 2], [5, 2, 2, 2], [2, 4], [14, 3])
 _VIRIDIS = ("#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EC962", "#ADDC30",
             "#FDE725")
+_PADDING = 0.05  # of the range of y, half of it at each end
 _FEW = 12  # a line of so many values has marks: a single one would not be seen
 _DIVERGING = ("#0072B2", "#7FB8D8", "#F2F2F2", "#EAAE7F", "#D55E00")
 
@@ -65,16 +66,18 @@ def of_binned(label: str, binned: Any, n: int = 0, column: int = 0, median: Any 
 
 class Chart:
     """A figure of lines. Call show() before the figure is on the page, then with as many curves of
-    the same labels: what is on the page keeps its models."""
+    the same labels: what is on the page keeps its models. unit "percent": the axis ends at 0 and
+    100, unless the first values lie beyond."""
 
     def __init__(self, look: Look, x_range: Any, *, title: str, y: str, log: bool = False,
-                 height: int = 220, definition: str = "", x: str = "", name: str = "") -> None:
-        self._look = look
+                 height: int = 220, definition: str = "", x: str = "", name: str = "",
+                 unit: str = "") -> None:
+        self._look, self._log, self._unit = look, log, unit
         self._labels: Any = None
         self._sources: list[Any] = []
         self._marks: list[Any] = []  # of the lines, None for points
         self.figure = _figure(look, x_range, title, height, y_axis_type="log" if log else "linear",
-                              y_range=DataRange1d(range_padding=0.05, only_visible=True),
+                              y_range=DataRange1d(range_padding=_PADDING, only_visible=True),
                               name=name or None)
         self.figure.yaxis.axis_label = plain(y, 60)
         self.figure.xaxis.axis_label = x
@@ -101,6 +104,8 @@ class Chart:
     def show(self, curves: Sequence[Curve]) -> None:
         """Draws these curves in place of those before."""
         labels = [(curve.label, curve.n, curve.points) for curve in curves]
+        if not self._log:
+            self._ends(curves)
         if labels != self._labels:
             self._make(curves)
             self._labels = labels
@@ -108,6 +113,25 @@ class Chart:
             source.data = _columns(curve)
             if marks is not None:
                 marks.visible = int(numpy.isfinite(curve.median).sum()) <= _FEW
+
+    def _ends(self, curves):
+        """Around a constant a tenth of it, as statplot does; percents from 0 to 100 at most. Bokeh
+        takes the ends that are set when the figure is new, and the span at any time."""
+        y_range = self.figure.y_range
+        values = numpy.concatenate([[], *([curve.least, curve.largest] for curve in curves)],
+                                   axis=None)
+        values = values[numpy.isfinite(values)]
+        if not len(values):
+            return
+        low, high = values.min(), values.max()
+        room = _PADDING / 2 * (high - low) or 0.1 * abs(high) or 1
+        if low == high:
+            y_range.default_span = 2 * float(room)
+        if self._labels is None and self._unit == "percent" and 0 <= low and high <= 100:
+            if low < room:
+                y_range.start = 0
+            if high + room > 100:
+                y_range.end = 100
 
     def _make(self, curves):
         self.figure.renderers = []

@@ -136,7 +136,7 @@ static sr_status search_create(site_search *s, const choice *c, const run_set *s
     return status;
 }
 
-static void list_sites(const sr_runfile *run, char *text, size_t size) {
+void choice_list_sites(const sr_runfile *run, char *text, size_t size) {
     const sr_run_site *site;
     text[0] = 0;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
@@ -303,7 +303,7 @@ static sr_status nothing_left(const choice *c, const run_set *set, sr_failure *w
     for (int i = 0; i < c->statistics; i++)
         text_append(names, sizeof names, " or ", c->wanted[i]->name);
     list_norms(set->run[0], norms, sizeof norms);
-    list_sites(set->run[0], sites, sizeof sites);
+    choice_list_sites(set->run[0], sites, sizeof sites);
     return sr_fail(why, SR_FORMAT, "%s%s has no %s at these sites; it has norm %s (%s)",
                    set->path[0], set->count > 1 ? " (and no other run)" : "", names,
                    norms[0] ? norms : "none", sites);
@@ -322,7 +322,7 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
         /* a place without a site is no failure: nothing_left reports it in the end */
         if (!choice_match(set->run[i], s.any, pattern, s.matched, missed) &&
             !globs_is_place(missed)) {
-            list_sites(set->run[i], names, sizeof names);
+            choice_list_sites(set->run[i], names, sizeof names);
             status =
                 sr_fail(why, SR_FORMAT, "--site: no site of %s matches '%s'", set->path[i], missed);
             sr_hint(why, "its sites are %s", names);

@@ -44,6 +44,8 @@ bool choice_match(const sr_runfile *run, const bool *may, const char *pattern, b
 /* Sites of one run that match the pattern, whatever they record; [sites], the caller frees it.
  * Skips words without a site. NULL: out of memory. */
 bool *choice_in_run(const sr_runfile *run, const char *pattern);
+/* "a, b, c ...": names of the sites without replicas, as many as fit. */
+void choice_list_sites(const sr_runfile *run, char *text, size_t size);
 /* pattern: words as globs_choose takes them. Places such as "last" mean sites with any of the
  * wanted statistics. Fails if a glob matches no site of a run, or
  * if no site is left. Writes `# note:` lines for sites that it leaves out. */

@@ -138,6 +138,14 @@ static sr_status check_burn_in(const step_window *w, const char *path, const cha
                    (long long)w->startup, path, phase_word);
 }
 
+/* A site whose running values have no known weight, such as a cumulative average; NULL: none. */
+static const char *site_without_alpha(const sr_runfile *run) {
+    const sr_run_site *site;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++)
+        if (isnan(site->alpha) && (site->observed || sr_run_over_batch(site))) return site->name;
+    return NULL;
+}
+
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
                       const char *phase_word, sr_failure *why) {
     int64_t last;
@@ -164,6 +172,7 @@ sr_status window_make(step_window *w, const sr_runfile *run, const char *path, c
                        (long long)last);
     if (w->last > last) w->last = last;
     if (w->first <= w->startup) w->first = w->startup + 1, w->cut = w->startup > 0;
+    if (!w->given && w->startup == 0 && w->first <= 1) w->no_alpha = site_without_alpha(run);
     return status == SR_OK ? check_burn_in(w, path, phase_word, why) : status;
 }
 
@@ -177,6 +186,10 @@ void window_describe(const step_window *w, const char *path, tsv *table) {
                  "; burn-in skipped: until step %lld running values hold over %g %% of initial "
                  "ones (--burn-in 0 keeps it)",
                  (long long)w->startup, 100 * SR_STARTUP_LEFT);
+    else if (w->no_alpha)
+        snprintf(startup, sizeof startup,
+                 "; no burn-in skipped: site %.40s has no alpha (--burn-in N skips N steps)",
+                 w->no_alpha);
     if (w->first > w->last)
         tsv_note(table, "steps", "%s: none of %lld%s%s%s", path, (long long)w->end,
                  w->what[0] ? "; " : "", w->what, startup);

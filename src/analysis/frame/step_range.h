@@ -13,6 +13,7 @@ typedef struct step_window {
     int64_t startup;          /* steps left out at the beginning: the burn-in */
     bool cut;                 /* the window would include steps of the burn-in */
     bool given;               /* the user gave the number of those steps */
+    const char *no_alpha;     /* no burn-in is known: a site whose alpha is not; else NULL */
     char what[160];           /* "second half", "" for all of training */
 } step_window;
 

@@ -355,6 +355,17 @@ static void find_splits(data_found *found, text_kind kind, const char *data) {
     }
 }
 
+/* Programs, settings and pages, which are texts too. */
+static bool is_no_corpus(const char *name) {
+    static const char *const ends[] = {".conf", ".json", ".yaml", ".yml",   ".toml", ".md",
+                                       ".rst",  ".log",  ".py",   ".ipynb", ".sh",   ".gp",
+                                       ".c",    ".h",    ".cpp",  ".js",    ".css",  ".tex",
+                                       ".bib",  ".html", ".svg",  ".xml"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_with(name, ends[i])) return true;
+    return false;
+}
+
 /* Files whose names tell no split. cut: of the reader that cuts one file into splits; NULL:
  * none. */
 static void find_whole(data_found *found, text_kind kind, const char *data, const char *cut) {
@@ -363,6 +374,7 @@ static void find_whole(data_found *found, text_kind kind, const char *data, cons
         folder_file *file = &f->file[i];
         if (file->folder || file->used || file->looks.kind != kind) continue;
         if (file->role == ROLE_VALID || file->role == ROLE_TEST) continue;
+        if (kind == LOOKS_TEXT && is_no_corpus(file->name)) continue;
         data_finding *set = add_finding(found, cut ? cut : data);
         if (cut)
             add_option(set, "data-file", take(file));

@@ -196,6 +196,12 @@ static bool has_controls(const file_bytes *f) {
     return memchr(f->byte, 0, most) != NULL;
 }
 
+/* An SVG, XML or HTML file. Texts may begin with another tag, as those of IWSLT do. */
+static bool is_markup(part line) {
+    return begins(line, "<?xml") || begins(line, "<svg") || begins(line, "<!DOCTYPE") ||
+           begins(line, "<!doctype") || begins(line, "<html");
+}
+
 text_looks text_look(const file_bytes *f, bool csv) {
     text_looks looks = {0};
     file_bytes own = *f; /* a view */
@@ -203,7 +209,7 @@ text_looks text_look(const file_bytes *f, bool csv) {
     const bool marked = f->size >= 3 && !memcmp(f->byte, mark, 3);
     own.byte += marked ? 3 : 0, own.size -= marked ? 3 : 0;
     look l = {.at = {.file = &own}};
-    if (has_controls(&own) || !next_line(&l)) return looks;
+    if (has_controls(&own) || !next_line(&l) || is_markup(l.line)) return looks;
     looks.kind = begins(l.line, "#version:")         ? LOOKS_MERGES
                  : looks_like_sentiment(&own)        ? LOOKS_LABELLED
                  : looks_trees(&own)                 ? LOOKS_TREES

@@ -6,7 +6,9 @@
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-/* A curve's site is the first word of its key, where it is one. */
+/* A curve's site is the first word of its key, where it is one. Sites of one run may differ in
+ * width and rows: each is compared with the first run's site of its name, and where that run has
+ * none with its first drawn site. */
 static unsigned differences(const plot_data *d, const plot_run *run) {
     const sr_runfile *first = NULL;
     int64_t first_site = -1;
@@ -20,7 +22,9 @@ static unsigned differences(const plot_data *d, const plot_run *run) {
         const int64_t site = f ? sr_run_find_site(f, name) : -1;
         if (site < 0) continue;
         if (!first) first = f, first_site = site;
-        if (f != first) found |= sr_differences(first, first_site, f, site);
+        if (f == first) continue;
+        const int64_t same = sr_run_find_site(first, name);
+        found |= sr_differences(first, same < 0 ? first_site : same, f, site);
     }
     return found;
 }

@@ -1,7 +1,10 @@
 """Classes that the user has registered (statrec.register)."""
+import sys
+
+import torch
 from torch import nn
 
-from .. import _probe
+from .. import _given, _probe
 
 # X of like=: family, axis, uses.
 _LIKE = {"bn": ("sigma", None, None), "ln": ("row", "row", "mu,sigma2"),
@@ -18,6 +21,10 @@ def register(cls, like, *, norm, features, gain, eps):
         raise ValueError(f"register: features is -1 or 1, got {features!r:.80}")
     if not isinstance(cls, type) or not issubclass(cls, nn.Module):
         raise TypeError(f"register: a subclass of torch.nn.Module is wanted, got {cls!r:.80}")
+    if norm is not None:
+        _given.text(norm, "register: norm", 63)
+    if not isinstance(eps, str):
+        _given.fraction(eps, "register: eps", "an attribute's name or a finite number from 0", sys.float_info.max)
     _rows[cls] = like, norm or (cls.__name__ if like == "none" else like), features, gain, eps
 
 
@@ -29,7 +36,8 @@ def describe(site, module):
     like, site.norm, features, gain, eps = _rows[_probe.class_of(module)]
     site.family, site.axis, site.uses = _LIKE[like]
     site.observed, site.first = like != "bn", features == 1
-    site.eps = float(getattr(module, eps, site.eps) if isinstance(eps, str) else eps)
+    eps = getattr(module, eps, site.eps) if isinstance(eps, str) else eps
+    site.eps = torch.finfo(torch.float32).eps if eps is None else float(eps)
     if like == "none" or gain is None:
         site.gain = None
     else:

@@ -9,6 +9,8 @@ from . import batch
 
 _TORCH = (nn.modules.batchnorm._BatchNorm, nn.modules.instancenorm._InstanceNorm, nn.GroupNorm,
           nn.LayerNorm) + ((nn.RMSNorm,) if hasattr(nn, "RMSNorm") else ())
+_AVERAGES = {"mean", "var", "var_mean", "std", "std_mean", "sqrt", "rsqrt", "norm", "vector_norm", "batch_norm",
+             "layer_norm", "group_norm", "instance_norm", "rms_norm"}
 _NAMES = re.compile(r"norm|^(frn|grn|evo)", re.IGNORECASE)
 
 
@@ -31,12 +33,22 @@ def _has_vectors_only(module):
 
 
 def _could_be(module):
-    """Whether it is built as norms are: no parts, vectors of one size, an eps."""
-    sizes = {value.numel() for value in module._parameters.values() if value is not None}
-    flat = all(value is None or value.dim() == 1 for value in module._parameters.values())
-    return (not module._modules and len(sizes) == 1 and flat
-            and any("eps" in name.lower() for name in vars(module))
-            and not _probe.class_of(module).__module__.startswith("torch."))
+    """Whether it is built as norms are: no parts, vectors of one size, and an eps or code that takes means or roots."""
+    own = [value for value in module._parameters.values() if value is not None]
+    if any(map(nn.parameter.is_lazy, own)):
+        return False
+    sizes, flat = {value.numel() for value in own}, all(value.dim() == 1 for value in own)
+    eps = any("eps" in name.lower() for name in vars(module))
+    return (not module._modules and flat and not _probe.class_of(module).__module__.startswith("torch.")
+            and (eps and len(sizes) == 1 or len(sizes) <= 1 and _averages(module)))
+
+
+def _averages(module):
+    """Whether a function of its class uses one of these names, or calls one of torch's functions for norms."""
+    kinds = [kind for kind in _probe.class_of(module).__mro__ if kind not in nn.Module.__mro__]
+    used = {name for kind in kinds for value in vars(kind).values() if hasattr(value, "__code__")
+            for name in value.__code__.co_names}
+    return not used.isdisjoint(_AVERAGES)
 
 
 def fits(module):
@@ -57,10 +69,12 @@ def describe(site, module):
         site.own_running, site.alpha = True, 1.0
     elif found.norm == "bn":
         batch.running(site, module)
+        if site.own_running and not isinstance(module, nn.modules.batchnorm._BatchNorm):
+            site.alpha = found.alpha  # what it calls momentum may be the weight of either value
     return True
 
 
 ROW = (fits, describe, "subclasses with a forward of their own; norms of other packages, or of "
-       "yours", "what a copy of it computes on random numbers: bn, ln, rmsnorm, groupnorm, "
+       "yours (below)", "what a copy of it computes on random numbers: bn, ln, rmsnorm, groupnorm, "
        "instancenorm, frozenbn", "dimension 1 or the last", "frozenbn: its buffers; otherwise as "
        "above")

@@ -50,7 +50,8 @@ class Losses(Panel):
             about = run.file.metrics[metric]
             self._charts["metric"] = Chart(
                 page.look, page.x_range, title=with_unit(metric, about.unit), y=metric,
-                log=self.log, definition=about.definition, x=page.state["x"], name="losses-metric")
+                log=self.log, definition=about.definition, x=page.state["x"], name="losses-metric",
+                unit=about.unit)
         for chart in self._charts.values():
             page.watch_zoom(chart.figure)
 

@@ -36,7 +36,7 @@ class Own(Panel):
             about = run.file.declared[self._name]
             self._chart = Chart(page.look, page.x_range, title=with_unit(self._name, about.unit),
                                 y=self._name, log=self.log, definition=about.definition,
-                                x=page.state["x"], name="own")
+                                x=page.state["x"], name="own", unit=about.unit)
             page.watch_zoom(self._chart.figure)
         self._chart.show([of_binned(self._name, self._binned, median=bins.smooth(
             self._binned.median, page.state["smooth"]))])

@@ -126,12 +126,19 @@ class RunsPanel(Panel):
             self._name if mode == MODES[0] else f"{self._name} minus {plain(self.run.name)}"]
         self._charts = [Chart(page.look, page.x_range, title=title, y=self._name, x=page.state["x"],
                               log=self.log and mode != MODES[2],
-                              definition=self.run.definition(self._name), name=f"runs-{i}")
+                              definition=self.run.definition(self._name), name=f"runs-{i}",
+                              unit=self._unit() if mode != MODES[2] else "")
                         for i, title in enumerate(titles)]
         for chart in self._charts[1:]:
             chart.figure.y_range = self._charts[0].figure.y_range
         for chart in self._charts:
             page.watch_zoom(chart.figure)
+
+    def _unit(self):
+        """Of a metric or a custom scalar; "" of others."""
+        file = self.run.file
+        about = file.metrics.get(self._name) or file.declared.get(self._name)
+        return about.unit if about else ""
 
     def _attach(self):
         self.figures = [chart.figure for chart in self._charts]
