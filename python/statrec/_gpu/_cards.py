@@ -20,8 +20,9 @@ import torch
 from .. import _native
 from . import _kernels
 from .._watching import _believed, _nodes
-from .._watching._catch import saving, wrapped
+from .._watching._catch import saving
 from .._watching._caught import copy_all
+from .._watching._kinds import wrapped
 from .._watching._writer import Writer
 from ._board import Board
 from ._plan import Card, Plan

@@ -27,8 +27,11 @@ class Plan:
             not site.groups or self.planes or x.dim() == 2)  # norms of rows by torch's operations
 
     def fits(self, x):
-        return (x.shape == self.shape and x.dtype is self.dtype and x.stride() == self.stride
-                and x.get_device() == self.index)
+        try:
+            return (x.shape == self.shape and x.dtype is self.dtype and x.stride() == self.stride
+                    and x.get_device() == self.index)
+        except RuntimeError:  # a nested or sparse tensor has no shape or no strides
+            return False
 
     def formed(self, t):
         """t or a copy of it whose elements are in the order of the kernels."""
@@ -86,7 +89,7 @@ class Known:
     def holds(self, plan, g):
         """Whether it is so now; gains of the step are taken."""
         slot, board = self.slot, self.slot.board()
-        if (board is None or not board.live or plan is not self.plan or g.dtype is not self.dtype
+        if (type(g) is not torch.Tensor or board is None or not board.live or plan is not self.plan or g.dtype is not self.dtype
                 or g.shape != plan.shape or g.stride() != plan.stride):
             return False
         if not board.gained:

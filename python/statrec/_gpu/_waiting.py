@@ -53,6 +53,8 @@ class Waiting:
     def _take(self, g, x):
         """As it is done for the first time: what is found out is kept where the next pass will be like it."""
         plan, tap, card = self.plan, self.card.tap, self.card
+        if not tap.reads("the gradient of its output", g):
+            return
         slot = self.cards.slot(tap, READ, x.device, plan.width)
         g, alone = g.detach(), not tap.passes and self.valid is None
         alike = plan.whole and g.stride() == plan.stride
@@ -132,6 +134,8 @@ class NodeWaiting:
     def _first(self, g, vectors):
         plan, card = self.plan, self.card
         tap = card.tap
+        if not tap.reads("the gradient of its output", g):
+            return
         alone, alike = not tap.passes, g.stride() == plan.stride and g.shape == plan.shape
         slot = self.cards.slot(tap, NODE, g.device, plan.width)
         placed = Placed(tap, slot, plan.rows, plan.samples, plan.rows, self.serial, False)

@@ -5,11 +5,9 @@ import torch
 
 from .. import _native
 from . import _sums
+from ._kinds import strange, wrapped
 
 _is_grad_enabled = torch.is_grad_enabled
-# Whether a transform of torch.func (vmap, grad) made a tensor: it has no data of its own.
-wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor",
-                  lambda tensor: False)
 # saving(False): None where tensors that are saved for backward go through no hooks.
 saving = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda ignored: True)
 
@@ -28,13 +26,16 @@ def as_known(tap, module, args, output):
     All in one function, which most forward passes of most sites end in."""
     shared, known = tap.shared, tap.known
     x = output if tap.at_output else args[0] if args else None
-    if (type(x) is not torch.Tensor or type(output) is not torch.Tensor or known.native is None
-            or not shared.on or shared.activations or shared.cards is not None
-            or tap.mask is not None or shared.phase != tap.phase or tap.fast or tap.observed
-            or not tap.waits or not module.training or not _is_grad_enabled()
-            or x.shape != known.shape or x.stride() != known.stride
-            or x.dtype is not known.dtype or output.shape != known.shape or not x.is_cpu
-            or saving(False) is not None or wrapped(output) or output.grad_fn is None):
+    try:
+        if (type(x) is not torch.Tensor or type(output) is not torch.Tensor or known.native is None
+                or not shared.on or shared.activations or shared.cards is not None
+                or tap.mask is not None or shared.phase != tap.phase or tap.fast or tap.observed
+                or not tap.waits or not module.training or not _is_grad_enabled()
+                or x.shape != known.shape or x.stride() != known.stride
+                or x.dtype is not known.dtype or output.shape != known.shape or not x.is_cpu
+                or saving(False) is not None or wrapped(output) or output.grad_fn is None):
+            return False
+    except RuntimeError:  # a nested or sparse tensor has no shape or no strides
         return False
     start = time.perf_counter()
     try:
@@ -90,6 +91,9 @@ class Catch:
                 tap.shared.guarded(self.take, g, x)
 
     def take(self, g, x):
+        if not (self.tap.reads("the gradient of its output", g)
+                and self.tap.reads("its gain", self.tap.plain_gain())):
+            return
         if x._version != self.version:
             self.tap.misfit = "its input was overwritten before the backward pass"
             return
@@ -119,8 +123,8 @@ class Catch:
     @staticmethod
     def readable(gain, layout):
         """Whether libstatrec takes the gain as it is."""
-        return (gain.is_contiguous() and gain.is_cpu and gain.numel() == layout.width
-                and _native.element(gain.dtype) is not None)
+        return (not strange(gain) and gain.is_contiguous() and gain.is_cpu
+                and gain.numel() == layout.width and _native.element(gain.dtype) is not None)
 
     def read_in_place(self, tap, layout, g, x, squares):
         """Whether libstatrec has read both by one call, where x and g lie alike."""
@@ -146,10 +150,10 @@ class Again(Catch):
         """As `before`, in few steps where a single backward pass comes and g lies as x does."""
         g, x, tap, layout = grads[self.output], self.x, self.tap, self.layout
         shared, site, stored = tap.shared, tap.site, tap.stored
-        if (g is None or x is None or not shared.on or tap.passes or not stored or _is_grad_enabled()
+        if (type(g) is not torch.Tensor or x is None or not shared.on or tap.passes or not stored or _is_grad_enabled()
                 or not shared.norms or site.groups != 0 or layout.planes or x._version != self.version
                 or g.shape != self.shape or g.stride() != layout.stride or g.dtype is not layout.dtype
-                or not g.is_cpu):
+                or not g.is_cpu or strange(g)):
             self.before(grads)
             return
         start = time.perf_counter()

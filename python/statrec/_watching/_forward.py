@@ -93,7 +93,7 @@ class ForwardTap(_taps.Tap):
         self.misfit = ("within torch.compile forward=True does not record; call the model outside "
                        "of it")
 
-    def _ran(self, module, args, output):
+    def _seen(self, module, args, output):
         self.shared.guarded(self._look, module, args, output)
 
     def _look(self, module, args, output):

@@ -33,7 +33,8 @@ import torch
 
 from .. import _native
 from . import _believed, _passes, _sums
-from ._catch import saving as _saving, wrapped as _wrapped
+from ._catch import saving as _saving
+from ._kinds import wrapped as _wrapped
 
 _NAMES = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0", "MiopenBatchNormBackward0")
 _ROWS, _MEAN, _EPS = 8192, 2.0, 8.0
@@ -212,7 +213,7 @@ class NodeCatch:
         if norms and g is None or tap.passes and tap.outdone(self.serial):
             return
         vectors = mean, self.inverse, sum_g, sum_gx, call.weight
-        if call.plain and sum_g.dtype is mean.dtype and _native.ready() and (
+        if call.plain and type(sum_g) is torch.Tensor and sum_g.dtype is mean.dtype and _native.ready() and (
                 not norms or g.stride() == call.stride and g.dtype is call.dtype):
             stored = tap.place(self.serial) if tap.passes or not tap.stored else tap.stored[0]
             told = stored.read_node(call.layout, g if norms else None, vectors, call.counts, self.serial)
@@ -220,6 +221,8 @@ class NodeCatch:
                 tap.arrived(told)
             else:
                 tap.passes.append(told)
+            return
+        if not tap.reads("the gradient of its bias", sum_g):
             return
         squares = None
         if norms:

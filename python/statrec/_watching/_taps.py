@@ -27,8 +27,8 @@ import weakref
 
 import torch
 
-from . import _activations, _calls, _nodes, _sums, _traced
-from ._catch import Catch, Through, as_known, saving, source_of, wrapped
+from . import _activations, _calls, _kinds, _nodes, _sums, _traced
+from ._catch import Catch, Through, as_known, saving, source_of
 from ._caught import Pass, Stored
 from ._say import warn
 
@@ -167,9 +167,6 @@ class Tap:
             return None
         if compiling:
             return self._compiled(args, output)
-        if isinstance(output, torch.Tensor) and wrapped(output):
-            self.misfit = "torch.func and vmap hide the rows and the gradient of its tensors"
-            return None
         return self._ran(module, args, output)
 
     def wants(self, module):
@@ -187,6 +184,20 @@ class Tap:
 
     def _ran(self, module, args, output):
         """A forward pass outside of a compiler. What it returns, if not None, is the output."""
+        if not (self.reads("its input", args[0] if args else None)
+                and self.reads("its output", output)):
+            return None
+        return self._seen(module, args, output)
+
+    def reads(self, name, value):
+        """Whether a value can be read, where it is a tensor; else this site is left out."""
+        kind = _kinds.strange(value) if isinstance(value, torch.Tensor) else ""
+        if kind:
+            self.misfit = f"{name} {kind}"
+        return not kind
+
+    def _seen(self, module, args, output):
+        """A forward pass of tensors that can be read."""
         if self.shared.activations and self.shared.on:
             self.shared.guarded(self._measure, args, output)
         if not self.observed and saving(False) is not None:
