@@ -149,21 +149,24 @@ class Cards:
         """The place of a backward pass that is here now."""
         here = [one for one in tap.passes
                 if one.kind == "placed" and one.slot.kind == kind] if tap.passes else ()
-        last = self.shared.repeat == "last"
-        key = tap, kind, 0 if last else len(here)
+        key = tap, kind, len(here)
         board = self.boards.get(device)
         if board is None or board.keys.get(key) != width:
             self.wanted.setdefault(device, {})[key] = width
             board = Board(device, {key: width})
             board.live = False
             self.more.append(board)
-        elif last and here:
-            slot = board.slots[key]
-            self.flush()
-            slot.all.zero_()
-            slot.more.zero_()
         board.take_gains()
         return board.slots[key]
+
+    def forget(self, passes):
+        """The places of these passes are for others."""
+        slots = [one.slot for one in passes if one.kind == "placed"]
+        if slots:
+            self.flush()
+        for slot in slots:
+            slot.all.zero_()
+            slot.more.zero_()
 
     # -- the end of a step ----------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from .._watching import _sums
+from .._watching import _arrivals, _engine, _sums
 from ._board import NODE, READ
 from ._plan import Known, Placed
 
@@ -29,10 +29,15 @@ class Waiting:
         self.x, self.version, self.output, self.shape = x, x._version, output, shape
 
     def __call__(self, grads):
-        g, x, self.x = grads[self.output], self.x, None
-        tap = self.card.tap
+        g, x, tap = grads[self.output], self.x, self.card.tap
         shared = tap.shared
-        if g is None or x is None or not shared.on or tap.passes and tap.outdone(self.serial):
+        plain = _engine.task() == shared.task or shared.run() == _engine.PLAIN
+        if g is None or not shared.on or (tap.passes or not plain) and not tap.counts(self.serial):
+            return
+        if plain or not shared.run()[1]:
+            self.x = None
+        if x is None:
+            tap.spoil(_arrivals.FREED)
             return
         start = time.perf_counter()
         try:
@@ -40,7 +45,7 @@ class Waiting:
                 overwritten(tap)
             else:
                 known = self.card.read
-                if known is None or self.valid is not None or tap.passes or not known.holds(self.plan, g):
+                if known is None or self.valid is not None or tap.passes or not plain or not known.holds(self.plan, g):
                     self._take(g if g.shape == self.shape else g.reshape(self.shape), x)
                 else:
                     known.placed.serial = self.serial
@@ -66,7 +71,6 @@ class Waiting:
         self._launch(sums, g, x, slot, placed)
         if alone and alike and slot.board().live:
             card.read = Known(plan, placed, sums, g.dtype)
-        tap.note_again(self.serial)
         tap.arrived(placed)
 
     def _launch(self, sums, g, x, slot, placed):
@@ -106,25 +110,27 @@ class NodeWaiting:
 
     def __call__(self, inputs, grads):
         """inputs: gradients of x, weight and bias; grads: g."""
-        mean, inverse, self.mean, self.inverse = self.mean, self.inverse, None, None
-        tap, g = self.card.tap, grads[0]
+        mean, inverse, tap, g = self.mean, self.inverse, self.card.tap, grads[0]
         shared = tap.shared
-        if mean is None or g is None or not shared.on or tap.passes and tap.outdone(self.serial):
+        plain = _engine.task() == shared.task or shared.run() == _engine.PLAIN
+        if mean is None or g is None or not shared.on:
             return
+        if plain or not shared.run()[1]:
+            self.mean = self.inverse = None
         start = time.perf_counter()
         try:
             if inputs[1] is None or inputs[2] is None:
-                tap.misfit = "a backward pass asked for no gradients of its weight and bias"
-            else:
-                self._take(g, (mean, inverse, inputs[2], inputs[1]))
+                tap.no_sums()
+            elif not (tap.passes or not plain) or tap.counts(self.serial):
+                self._take(g, (mean, inverse, inputs[2], inputs[1]), plain)
         except Exception as error:
             shared.fail(error)
         shared.seconds += time.perf_counter() - start
 
-    def _take(self, g, vectors):
+    def _take(self, g, vectors, plain):
         plan, card = self.plan, self.card
         tap, known = card.tap, card.node
-        if known is None or tap.passes or not known.holds(plan, g):
+        if known is None or tap.passes or not plain or not known.holds(plan, g):
             self._first(g, vectors)
             return
         known.placed.serial = self.serial
@@ -145,7 +151,6 @@ class NodeWaiting:
         self._launch(sums, g, vectors, slot, placed)
         if alone and alike and plan.whole and slot.board().live:
             card.node = Known(plan, placed, sums, g.dtype)
-        tap.note_again(self.serial)
         tap.arrived(placed)
 
     def _launch(self, sums, g, vectors, slot, placed):

@@ -4,7 +4,7 @@ import time
 import torch
 
 from .. import _native
-from . import _sums
+from . import _arrivals, _engine, _sums
 from ._kinds import strange, wrapped
 
 _is_grad_enabled = torch.is_grad_enabled
@@ -74,15 +74,21 @@ class Catch:
 
     def before(self, grads):
         """Prehook of the node: g is there, x still is as it was."""
-        g, x, self.x = grads[self.output], self.x, None
-        if g is None or x is None:
+        g, x, shared = grads[self.output], self.x, self.tap.shared
+        if g is None:
             return
-        self.arrived(g if g.shape == self.shape else g.reshape(self.shape), x)
+        run = shared.run()
+        if not run[1]:
+            self.x = None
+        if x is not None:
+            self.arrived(g if g.shape == self.shape else g.reshape(self.shape), x, run)
+        elif shared.on and run[0]:
+            self.tap.spoil(_arrivals.FREED)
 
-    def arrived(self, g, x):
-        """The backward pass came."""
+    def arrived(self, g, x, run):
+        """The backward pass came. run: of the engine (_engine.Runs)."""
         tap = self.tap
-        if not tap.shared.on or tap.passes and tap.outdone(self.serial):
+        if not tap.shared.on or (tap.passes or run != _engine.PLAIN) and not tap.counts(self.serial):
             return
         if not torch.is_grad_enabled():
             tap.shared.guarded(self.take, g, x)
@@ -133,7 +139,7 @@ class Catch:
         gain = tap.plain_gain()
         if gain is not None and not self.readable(gain, layout):
             return False
-        tap.arrived(tap.place(self.serial).read(layout, g, x, gain, squares, self.serial))
+        tap.arrived(tap.place().read(layout, g, x, gain, squares, self.serial))
         return True
 
 
@@ -147,13 +153,15 @@ class Again(Catch):
         self.version, self.shape, self.mean = x._version, shape, None
 
     def __call__(self, grads):
-        """As `before`, in few steps where a single backward pass comes and g lies as x does."""
+        """As `before`, in few steps where a single backward pass comes, which frees the graph, and g lies as x
+        does."""
         g, x, tap, layout = grads[self.output], self.x, self.tap, self.layout
         shared, site, stored = tap.shared, tap.site, tap.stored
-        if (type(g) is not torch.Tensor or x is None or not shared.on or tap.passes or not stored or _is_grad_enabled()
+        if (type(g) is not torch.Tensor or x is None or not shared.on or tap.passes or not stored
+                or _engine.task() != shared.task and shared.run() != _engine.PLAIN
                 or not shared.norms or site.groups != 0 or layout.planes or x._version != self.version
                 or g.shape != self.shape or g.stride() != layout.stride or g.dtype is not layout.dtype
-                or not g.is_cpu or strange(g)):
+                or not g.is_cpu):
             self.before(grads)
             return
         start = time.perf_counter()
@@ -187,8 +195,8 @@ class Through(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g):
         x, = ctx.saved_tensors
-        catch, ctx.catch = ctx.catch, None
+        catch = ctx.catch
         if catch is not None:
             catch.version = x._version  # checked when it was unpacked
-            catch.arrived(g, x.detach())
+            catch.arrived(g, x.detach(), catch.tap.shared.run())
         return g, None, None

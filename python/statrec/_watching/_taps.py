@@ -27,16 +27,18 @@ import weakref
 
 import torch
 
-from . import _activations, _calls, _kinds, _nodes, _sums, _traced
+from . import _activations, _arrivals, _calls, _engine, _kinds, _nodes, _sums, _traced
 from ._catch import Catch, Through, as_known, saving, source_of
 from ._caught import Pass, Stored
 from ._say import warn
 
 
-class Shared:
+class Shared(_engine.Runs):
     """What the taps of one run have in common: whether they record, and what went wrong."""
 
     def __init__(self, repeat, norms=True):
+        super().__init__()
+        self.unsure = False  # passes of this step are for _arrivals.settle
         self.on, self.repeat, self.failure, self.norms = True, repeat, None, norms
         self.phase = ""  # of Watch.phase(); taps of other phases do not listen
         self.again = self.outside = None  # a site with a second pass in a step, or one in no phase
@@ -102,6 +104,8 @@ class Tap:
         self.evaluated = False  # by frozen()
         self.activations = None  # (serial, Counts) of this step
         self.card = None  # what _cards keeps of it
+        # of the passes: whether they are of backward(); whether one lacked its sums; whether they are not right
+        self.of_loss, self.lacking, self.spoiled, self.leaf_stays = True, False, False, False
         self.module = _no_module if site.module is None else weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -350,14 +354,11 @@ class Tap:
         module = None if self.site.gain is None else self.module()
         return None if module is None else self.site.gain(module)
 
-    def place(self, serial):
+    def place(self):
         """The Stored of a backward pass that comes now, on the CPU."""
-        place = 0 if self.shared.repeat == "last" else len(self.passes)
-        if place == len(self.stored):
+        if len(self.passes) == len(self.stored):
             self.stored.append(Stored(self.site, self.width))
-        if self.passes:
-            self.note_again(serial)
-        return self.stored[place]
+        return self.stored[len(self.passes)]
 
     def keep(self, kind, tensors, gamma, counts, serial):
         """A backward pass came: the five sums (None: not known) and the gain, safe from later steps.
@@ -366,31 +367,57 @@ class Tap:
         freed activations keep their memory from being used again, which costs more than all sums.
         """
         if tensors[0].is_cpu:
-            self.arrived(self.place(serial).fill(kind, tensors, gamma, counts, serial))
+            self.arrived(self.place().fill(kind, tensors, gamma, counts, serial))
         else:
             *known, last = tensors
-            self.note_again(serial)
             known.append(torch.zeros_like(known[0]) if last is None else last)
             # the node's gradients may become .grad, which the host changes in place
             own = torch.Tensor.clone if kind == "batch_norm" else torch.Tensor.detach
             self.arrived(Pass(self.site, kind, [own(tensor.detach()) for tensor in known], counts,
                               None if gamma is None else gamma.detach().clone(), serial))
 
-    def note_again(self, serial):
-        """A second backward pass of a step, where nobody has said what becomes of the first."""
-        if self.passes and self.passes[-1].serial != serial:
-            self.shared.again = self.shared.again or self.site.name
-
     def arrived(self, caught):
-        """A backward pass came."""
-        if self.shared.repeat == "last":
-            self.passes.clear()
+        """A backward pass came, and counts."""
+        if not self.passes:
+            self.of_loss = self.shared.run()[0]
         self.passes.append(caught)
 
-    def outdone(self, serial):
-        """Of "last" the pass counts whose forward was the last one: not that of this number."""
-        return (self.shared.repeat == "last" and bool(self.passes)
-                and self.passes[0].serial > serial)
+    def counts(self, serial):
+        """Whether a backward pass that comes now counts; passes that it replaces go. serial: of its forward
+        pass, of which the last one counts in "last"."""
+        shared, passes = self.shared, self.passes
+        loss = shared.run()[0]
+        shared.unsure |= not loss
+        if not passes:
+            return True
+        if loss is not self.of_loss:  # torch.autograd.grad() beside backward()
+            if loss:
+                self.drop()
+            return loss
+        if shared.repeat == "last" and passes[0].serial != serial:
+            shared.again = shared.again or self.site.name
+            if passes[0].serial > serial:
+                return False
+            self.drop()
+        shared.unsure |= shared.retained
+        return True
+
+    def no_sums(self):
+        """A backward pass came without gradients of the weight and the bias."""
+        if self.shared.run()[0]:
+            self.misfit = _arrivals.NO_SUMS
+        else:  # unless a backward() comes
+            self.lacking = self.shared.unsure = True
+
+    def drop(self):
+        """The passes of this step up to now do not count."""
+        if self.shared.cards is not None:
+            self.shared.cards.forget(self.passes)
+        self.passes.clear()
+
+    def spoil(self, why):
+        """What is known of this step is not right."""
+        self.misfit, self.spoiled, self.shared.unsure = why, True, True
 
 
 class _Enter:
@@ -441,9 +468,14 @@ def _leaf_arrived(tap, leaf):
         return
     gamma = tap.gain()
     gamma = None if gamma is None else gamma.clone()
+    if tap.leaf_stays:  # one forward pass or several
+        tap.spoil("within torch.compile the backward passes of a graph that stays are not told apart")
+        return
+    tap.leaf_stays = tap.shared.run()[1]
+    tap.shared.unsure |= tap.leaf_stays
     tap.shared.serial += 1
-    tap.note_again(tap.shared.serial)
-    tap.arrived(Pass(tap.site, "leaf", (sums,), (None, None, None), gamma, tap.shared.serial))
+    if tap.counts(tap.shared.serial):
+        tap.arrived(Pass(tap.site, "leaf", (sums,), (None, None, None), gamma, tap.shared.serial))
 
 
 def warn_misfits(taps, told):
