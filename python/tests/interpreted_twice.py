@@ -38,3 +38,13 @@ class NodesOfPenalty(OnCard, twice.Penalty):
     def setUp(self):
         super().setUp()
         self.patch(_believed, "believed", lambda y: True)
+
+
+class Functional(OnCard, twice.Functional):
+    pass
+
+
+class NodesOfFunctional(OnCard, twice.Functional):
+    def setUp(self):
+        super().setUp()
+        self.patch(_believed, "believed", lambda y: True)

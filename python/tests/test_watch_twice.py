@@ -7,6 +7,7 @@ from watch_help import WatchCase, fake_watch, reference
 
 import torch
 from torch import nn
+from torch.func import functional_call
 from torch.utils.checkpoint import checkpoint
 
 NORMS = {
@@ -198,6 +199,37 @@ class Penalty(Steps):
             (one,) = run.recorder.passes("1", 2)
             x, (g,) = heard[1]
             self.close_to(one, reference(x, g), 5e-6)
+
+
+class Functional(Steps):
+    """torch.func.functional_call: parameters that are not those of the module."""
+
+    def test_gain(self):
+        for name in ("layer norm", "group norm", "batch norm"):
+            norm = NORMS[name]()
+            model = nn.Sequential(nn.Linear(6, 8), norm)
+            others = [{n: (v.detach() * k).requires_grad_() for n, v in model.named_parameters()} for k in (3, 5)]
+            with self.subTest(name), fake_watch(model, repeat="merge") as run:
+                for _ in range(3):
+                    for other in others:
+                        functional_call(model, other, (torch.randn(16, 6),)).square().mean().backward()
+                    model(torch.randn(16, 6)).square().mean().backward()
+                    run.step()
+            for step in range(3):
+                self.assertEqual([one["gamma"] for one in run.recorder.passes("1", step)], [[k] * 8 for k in (3, 5, 1)])
+
+    def test_passes_that_wait(self):
+        """Forward passes with two gains before any backward pass."""
+        model = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8))
+        other = {name: (value.detach() * 3).requires_grad_() for name, value in model.named_parameters()}
+        with fake_watch(model, repeat="merge") as run:
+            for _ in range(3):
+                y = model(torch.randn(16, 6)), functional_call(model, other, (torch.randn(16, 6),))
+                sum(one.square().mean() for one in y).backward()
+                run.step()
+        for step in range(3):
+            gains = sorted(one["gamma"][0] for one in run.recorder.passes("1", step))
+            self.assertEqual(gains, [1, 3])
 
 
 if __name__ == "__main__":

@@ -101,6 +101,7 @@ class Cards:
 
     def _wait(self, tap, card, plan, x, valid, output):
         source = output if output._base is None else _source(tap, output)
+        card.gain = tap.plain_gain()
         source.grad_fn.register_prehook(Waiting(self, card, plan, x.detach(), valid, source.output_nr,
                                                 output.shape))
 
@@ -131,6 +132,7 @@ class Cards:
             plan = card.node_plan
         if not weight.requires_grad or not bias.requires_grad:
             return False
+        card.gain = weight
         node.register_hook(NodeWaiting(self, card, plan, node._saved_result1, node._saved_result2))
         return True
 
@@ -145,8 +147,8 @@ class Cards:
 
     # -- backward -----------------------------------------------------------------------------
 
-    def slot(self, tap, kind, device, width):
-        """The place of a backward pass that is here now."""
+    def slot(self, tap, kind, device, width, gain):
+        """The place of a backward pass that is here now, with the gain of its forward pass."""
         here = [one for one in tap.passes
                 if one.kind == "placed" and one.slot.kind == kind] if tap.passes else ()
         key = tap, kind, len(here)
@@ -157,7 +159,10 @@ class Cards:
             board.live = False
             self.more.append(board)
         board.take_gains()
-        return board.slots[key]
+        slot = board.slots[key]
+        if slot.gain_of is not gain:
+            slot.take(gain)
+        return slot
 
     def forget(self, passes):
         """The places of these passes are for others."""

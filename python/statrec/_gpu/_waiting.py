@@ -20,10 +20,10 @@ def overwritten(tap, placed=None):
 class Waiting:
     """A forward pass that waits for its backward pass; x and g are read then. Called as a prehook of the node
     that made the output."""
-    __slots__ = ("cards", "card", "plan", "x", "version", "valid", "serial", "output", "shape")
+    __slots__ = ("cards", "card", "plan", "x", "version", "valid", "serial", "output", "shape", "gain")
 
     def __init__(self, cards, card, plan, x, valid, output, shape):
-        shared = cards.shared
+        shared, self.gain = cards.shared, card.gain
         shared.serial = self.serial = shared.serial + 1
         self.cards, self.card, self.plan, self.valid = cards, card, plan, valid
         self.x, self.version, self.output, self.shape = x, x._version, output, shape
@@ -45,7 +45,7 @@ class Waiting:
                 overwritten(tap)
             else:
                 known = self.card.read
-                if known is None or self.valid is not None or tap.passes or not plain or not known.holds(self.plan, g):
+                if known is None or self.valid is not None or tap.passes or not plain or not known.holds(self.plan, g, self.gain):
                     self._take(g if g.shape == self.shape else g.reshape(self.shape), x)
                 else:
                     known.placed.serial = self.serial
@@ -60,7 +60,7 @@ class Waiting:
         plan, tap, card = self.plan, self.card.tap, self.card
         if not tap.reads("the gradient of its output", g):
             return
-        slot = self.cards.slot(tap, READ, x.device, plan.width)
+        slot = self.cards.slot(tap, READ, x.device, plan.width, self.gain)
         g, alone = g.detach(), not tap.passes and self.valid is None
         alike = plan.whole and g.stride() == plan.stride
         if not alike:
@@ -101,10 +101,10 @@ class Waiting:
 
 class NodeWaiting:
     """A forward pass of a batch norm whose node will have the sums. Called as a hook after the node."""
-    __slots__ = ("cards", "card", "plan", "mean", "inverse", "serial")
+    __slots__ = ("cards", "card", "plan", "mean", "inverse", "serial", "gain")
 
     def __init__(self, cards, card, plan, mean, inverse):
-        shared = cards.shared
+        shared, self.gain = cards.shared, card.gain
         shared.serial = self.serial = shared.serial + 1
         self.cards, self.card, self.plan, self.mean, self.inverse = cards, card, plan, mean, inverse
 
@@ -130,7 +130,7 @@ class NodeWaiting:
     def _take(self, g, vectors, plain):
         plan, card = self.plan, self.card
         tap, known = card.tap, card.node
-        if known is None or tap.passes or not plain or not known.holds(plan, g):
+        if known is None or tap.passes or not plain or not known.holds(plan, g, self.gain):
             self._first(g, vectors)
             return
         known.placed.serial = self.serial
@@ -143,7 +143,7 @@ class NodeWaiting:
         if not tap.reads("the gradient of its output", g):
             return
         alone, alike = not tap.passes, g.stride() == plan.stride and g.shape == plan.shape
-        slot = self.cards.slot(tap, NODE, g.device, plan.width)
+        slot = self.cards.slot(tap, NODE, g.device, plan.width, self.gain)
         placed = Placed(tap, slot, plan.rows, plan.samples, plan.rows, self.serial, False)
         if plan.squares and not (alike and plan.whole):
             g = plan.formed(g)

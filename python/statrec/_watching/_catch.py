@@ -40,10 +40,11 @@ def as_known(tap, module, args, output):
     start = time.perf_counter()
     try:
         if not _native.ready():
-            Catch(tap, x.detach(), known).listen(output)
+            Catch(tap, x.detach(), known, tap.plain_gain()).listen(output)
         else:
             source = output if output._base is None else source_of(output, False)
-            source.grad_fn.register_prehook(Again(tap, x.detach(), known, source.output_nr, output.shape))
+            source.grad_fn.register_prehook(Again(tap, x.detach(), known, tap.plain_gain(), source.output_nr,
+                                                  output.shape))
     except Exception as error:
         shared.fail(error)
     shared.seconds += time.perf_counter() - start
@@ -51,10 +52,11 @@ def as_known(tap, module, args, output):
 
 
 class Catch:
-    """A forward pass that waits for its backward pass."""
+    """A forward pass that waits for its backward pass. gain: that of this pass, which torch.func.functional_call
+    may have given to the module."""
 
-    def __init__(self, tap, x, layout):
-        shared = tap.shared
+    def __init__(self, tap, x, layout, gain):
+        shared, self.gain = tap.shared, gain
         shared.serial += 1
         self.tap, self.layout, self.serial, self.x, self.output = tap, layout, shared.serial, x, 0
         self.version, self.shape = x._version, x.shape
@@ -97,8 +99,9 @@ class Catch:
                 tap.shared.guarded(self.take, g, x)
 
     def take(self, g, x):
-        if not (self.tap.reads("the gradient of its output", g)
-                and self.tap.reads("its gain", self.tap.plain_gain())):
+        if self.gain is not None and self.gain is not self.layout.gain:
+            self.gain = self.tap.whole_gain(self.gain)
+        if not (self.tap.reads("the gradient of its output", g) and self.tap.reads("its gain", self.gain)):
             return
         if x._version != self.version:
             self.tap.misfit = "its input was overwritten before the backward pass"
@@ -115,7 +118,8 @@ class Catch:
             self.measure(x)
         g, x = layout(g.detach() if g.requires_grad else g), layout(x)
         sums = _sums.gradient_sums(g, x, self.mean, tap.shared.norms)
-        tap.keep("sums", (self.mean, self.variance, *sums), tap.gain(), layout.counts, self.serial)
+        gain = None if self.gain is None else self.gain.detach().reshape(-1)
+        tap.keep("sums", (self.mean, self.variance, *sums), gain, layout.counts, self.serial)
         if normed:
             self.norm_rows(tap, site, g, x)
 
@@ -136,7 +140,7 @@ class Catch:
         """Whether libstatrec has read both by one call, where x and g lie alike."""
         if g.stride() != layout.stride or g.dtype is not layout.dtype or not g.is_cpu:
             return False
-        gain = tap.plain_gain()
+        gain = self.gain
         if gain is not None and not self.readable(gain, layout):
             return False
         tap.arrived(tap.place().read(layout, g, x, gain, squares, self.serial))
@@ -146,8 +150,8 @@ class Catch:
 class Again(Catch):
     """A Catch of a forward pass like the one before. Called as a prehook of the node."""
 
-    def __init__(self, tap, x, layout, output, shape):
-        shared = tap.shared
+    def __init__(self, tap, x, layout, gain, output, shape):
+        shared, self.gain = tap.shared, gain
         shared.serial = self.serial = shared.serial + 1
         self.tap, self.layout, self.x, self.output = tap, layout, x, output
         self.version, self.shape, self.mean = x._version, shape, None
@@ -166,7 +170,7 @@ class Again(Catch):
             return
         start = time.perf_counter()
         try:
-            gain = tap.plain_gain()
+            gain = self.gain
             if gain is not None and not (gain is layout.gain and gain.dtype is layout.gain_dtype):
                 if not self.readable(gain, layout):
                     self.before(grads)

@@ -257,7 +257,7 @@ class Tap:
     def _catch(self, x, output):
         """A Catch of this forward pass; None: it is not recorded."""
         layout = self._layout(x, output.grad_fn is not None)
-        return None if layout is None or layout.rows == 0 else Catch(self, x.detach(), layout)
+        return None if layout is None or layout.rows == 0 else Catch(self, x.detach(), layout, self.plain_gain())
 
     def _layout(self, x, wanted=True):
         """Layout of the input of a pass that is recorded, if wanted; the first pass of a site gives
@@ -344,15 +344,19 @@ class Tap:
     # -- backward -----------------------------------------------------------------------------
 
     def gain(self):
-        """The gain [width] of the module, or None. The same as in the forward pass: autograd
-        refuses a backward pass after it has changed."""
+        """The gain [width] of the module, or None."""
         weight = self.plain_gain()
         return None if weight is None else weight.detach().reshape(-1)
 
     def plain_gain(self):
-        """The gain as the module has it."""
+        """The gain as the module has it, to be asked for in the forward pass. Autograd refuses a backward pass after
+        it has changed."""
         module = None if self.site.gain is None else self.module()
         return None if module is None else self.site.gain(module)
+
+    def whole_gain(self, gain):
+        """The gain of a forward pass, or the module's in its backward pass, where FSDP has put its parts together."""
+        return self.plain_gain() if _kinds.strange(gain) else gain
 
     def place(self):
         """The Stored of a backward pass that comes now, on the CPU."""
