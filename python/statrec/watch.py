@@ -359,6 +359,7 @@ class Watch:
             if tap.device is not tap.prepared:
                 tap.prepare(tap.device)
         self._masked = self._shared.unsure = self._shared.retained = False
+        self._shared.begun = self._shared.serial
         self._records()
 
     def _records(self):
@@ -384,8 +385,7 @@ class Watch:
         """The sites that have a width; it stays as it is now."""
         for tap in self._taps:
             if tap.width is None:
-                tap.misfit = "it had no forward pass before the first step, its width is not known"
-                self._notices.misfits([tap])
+                self._notices.never(tap)
         self._gathered = [(tap.site, tap.width) for tap in self._taps if tap.width is not None]
         lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
         if lazy:

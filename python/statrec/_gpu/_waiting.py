@@ -32,7 +32,10 @@ class Waiting:
         g, x, tap = grads[self.output], self.x, self.card.tap
         shared = tap.shared
         plain = _engine.task() == shared.task or shared.run() == _engine.PLAIN
-        if g is None or not shared.on or (tap.passes or not plain) and not tap.counts(self.serial):
+        if g is None or not shared.on or self.serial <= shared.begun:
+            tap.late(self.serial)
+            return
+        if (tap.passes or not plain) and not tap.counts(self.serial):
             return
         if plain or not shared.run()[1]:
             self.x = None
@@ -113,7 +116,8 @@ class NodeWaiting:
         mean, inverse, tap, g = self.mean, self.inverse, self.card.tap, grads[0]
         shared = tap.shared
         plain = _engine.task() == shared.task or shared.run() == _engine.PLAIN
-        if mean is None or g is None or not shared.on:
+        if mean is None or g is None or not shared.on or self.serial <= shared.begun:
+            tap.late(self.serial)
             return
         if plain or not shared.run()[1]:
             self.mean = self.inverse = None

@@ -90,7 +90,11 @@ class Catch:
     def arrived(self, g, x, run):
         """The backward pass came. run: of the engine (_engine.Runs)."""
         tap = self.tap
-        if not tap.shared.on or (tap.passes or run != _engine.PLAIN) and not tap.counts(self.serial):
+        shared, serial = tap.shared, self.serial
+        if not shared.on:
+            tap.late(serial)
+            return
+        if (tap.passes or serial <= shared.begun or run != _engine.PLAIN) and not tap.counts(serial):
             return
         if not torch.is_grad_enabled():
             tap.shared.guarded(self.take, g, x)
@@ -162,6 +166,7 @@ class Again(Catch):
         g, x, tap, layout = grads[self.output], self.x, self.tap, self.layout
         shared, site, stored = tap.shared, tap.site, tap.stored
         if (type(g) is not torch.Tensor or x is None or not shared.on or tap.passes or not stored
+                or self.serial <= shared.begun
                 or _engine.task() != shared.task and shared.run() != _engine.PLAIN
                 or not shared.norms or site.groups != 0 or layout.planes or x._version != self.version
                 or g.shape != self.shape or g.stride() != layout.stride or g.dtype is not layout.dtype

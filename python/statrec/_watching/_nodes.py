@@ -195,7 +195,8 @@ class NodeCatch:
         """Hook behind the node: gradients of x, weight and bias."""
         mean, tap = self.mean, self.tap
         shared = tap.shared
-        if mean is None or not shared.on:
+        if mean is None or not shared.on or self.serial <= shared.begun:
+            tap.late(self.serial)
             return
         start = time.perf_counter()
         try:

@@ -30,7 +30,6 @@ import torch
 from . import _activations, _arrivals, _calls, _engine, _kinds, _nodes, _sums, _traced
 from ._catch import Catch, Through, as_known, saving, source_of
 from ._caught import Pass, Stored
-from ._say import warn
 
 
 class Shared(_engine.Runs):
@@ -45,6 +44,7 @@ class Shared(_engine.Runs):
         self.activations = False  # whether this step has Counts
         self.saves = True  # Functions are applied; changes between steps only, unlike `on`
         self.idle, self.cards = False, None  # nothing of this step is recorded; _cards.Cards
+        self.begun, self.late = 0, None  # the last serial of the step before; a site whose pass was of one
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
 
     def guarded(self, work, *given):
@@ -390,6 +390,8 @@ class Tap:
         """Whether a backward pass that comes now counts; passes that it replaces go. serial: of its forward
         pass, of which the last one counts in "last"."""
         shared, passes = self.shared, self.passes
+        if self.late(serial):
+            return False
         loss = shared.run()[0]
         shared.unsure |= not loss
         if not passes:
@@ -405,6 +407,13 @@ class Tap:
             self.drop()
         shared.unsure |= shared.retained
         return True
+
+    def late(self, serial):
+        """Whether the forward pass belongs to a step that has ended."""
+        shared = self.shared
+        if serial <= shared.begun:
+            shared.late = shared.late or self.site.name
+        return serial <= shared.begun
 
     def no_sums(self):
         """A backward pass came without gradients of the weight and the bias."""
@@ -480,13 +489,3 @@ def _leaf_arrived(tap, leaf):
     tap.shared.serial += 1
     if tap.counts(tap.shared.serial):
         tap.arrived(Pass(tap.site, "leaf", (sums,), (None, None, None), gamma, tap.shared.serial))
-
-
-def warn_misfits(taps, told):
-    """One warning for each site whose tensors could not be recorded; told: {name:
-    reason} of those warned of."""
-    for tap in taps:
-        if tap.misfit is not None and tap.site.name not in told:
-            told[tap.site.name] = tap.misfit
-            warn(f"{tap.site.name!r} is not recorded: {tap.misfit}")
-        tap.misfit = None
