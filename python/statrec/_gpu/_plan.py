@@ -89,8 +89,8 @@ class Known:
     def holds(self, plan, g, gain):
         """Whether it is so now; gains of the step are taken."""
         slot, board = self.slot, self.slot.board()
-        if (type(g) is not torch.Tensor or board is None or not board.live or plan is not self.plan or g.dtype is not self.dtype
-                or g.shape != plan.shape or g.stride() != plan.stride):
+        if (type(g) is not torch.Tensor or board is None or not board.live or plan is not self.plan
+                or g.dtype is not self.dtype or g.shape != plan.shape or g.stride() != plan.stride):
             return False
         if not board.gained:
             board.take_gains()
@@ -99,7 +99,8 @@ class Known:
 
 class Card:
     """What is kept of a tap. sound: whether its last batch norm was one whose node is exact. read, node: a
-    Known of these kinds, or None. at_once: its node's vectors were once overwritten within a backward pass. gain: of the last forward pass."""
+    Known of these kinds, or None. at_once: its node's vectors were once overwritten within a backward pass. gain: of the last
+    forward pass."""
     __slots__ = ("tap", "plan", "node_plan", "node_type", "own", "sound", "read", "node", "at_once", "gain")
 
     def __init__(self, tap):

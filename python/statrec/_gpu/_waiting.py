@@ -48,7 +48,8 @@ class Waiting:
                 overwritten(tap)
             else:
                 known = self.card.read
-                if known is None or self.valid is not None or tap.passes or not plain or not known.holds(self.plan, g, self.gain):
+                if (known is None or self.valid is not None or tap.passes or not plain
+                        or not known.holds(self.plan, g, self.gain)):
                     self._take(g if g.shape == self.shape else g.reshape(self.shape), x)
                 else:
                     known.placed.serial = self.serial
