@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import torch
 
 from ._gpu import _cards
-from ._watching import (_derived, _fetched, _forward, _given, _labels, _nodes, _notices, _open_runs, _passes,
+from ._watching import (_arrivals, _derived, _fetched, _forward, _given, _labels, _nodes, _notices, _open_runs, _passes,
                         _ranks, _resumed, _running, _sites, _taps, _tensors, _unseen)
 from ._watching._mask import Mask
 from ._watching._rows import Rows, number
@@ -258,14 +258,20 @@ class Watch:
         if self._cards is not None:
             self._cards.flush()
         idle = self._shared.idle  # no hook has looked at anything
+        unsure, forwards = self._shared.unsure, None
+        if unsure:
+            _arrivals.settle(self._taps)
         passes = [] if idle else [caught for tap in self._taps for caught in tap.passes]
+        if unsure:
+            forwards = _arrivals.places(passes)
         if not idle:
             self._notices.step(self._taps, self._shared, passes)
         if self._gathered is None:
             self._settle()
         before, named = self._running, self._named
         if self._cards is not None:
-            self._send(passes, [*numbers, scale], row, {**scalars, **self._derived.activations(self._taps)}, before)
+            self._send(passes, forwards, [*numbers, scale], row,
+                       {**scalars, **self._derived.activations(self._taps)}, before)
             return
         self._keep_running()
         scalars = {name: dict(one) if isinstance(one, dict) else one for name, one in scalars.items()}
@@ -275,6 +281,8 @@ class Watch:
         except Exception as error:  # the other ranks must hear of it
             self._shared.fail(error)
             hosts, told, before, after, norms = _fetched.failed(numbers)
+        if forwards is not None and hosts:
+            hosts = _arrivals.summed(hosts, forwards)
         _nodes.trust(self._taps, hosts)
         own, (hosts, loss) = hosts, self._from_ranks(hosts, None if numbers[0] is None else told[0])
         if self._shared.failure is not None:
@@ -287,7 +295,7 @@ class Watch:
             self._write(hosts, self._derived.running(before), row, scalars, named)
         self._next()
 
-    def _send(self, passes, numbers, row, scalars, before):
+    def _send(self, passes, forwards, numbers, row, scalars, before):
         """Ends a step on a GPU without waiting for it; another thread writes it. before: running
         statistics of modules on the CPU."""
         if self._shared.failure is not None:
@@ -299,6 +307,7 @@ class Watch:
         values = [*row.values(), *(value for one in scalars.values()
                                    for value in (one.values() if isinstance(one, dict) else (one,)))]
         sent = self._cards.send(passes, [*numbers, *values], before, self._running)
+        sent.forwards = forwards
         self._next()
         job = functools.partial(self._received, sent, dict(number=self._number), names)
         self._cards.put(job)
@@ -353,7 +362,8 @@ class Watch:
                 tap.set_mask(None)
             if tap.device is not tap.prepared:
                 tap.prepare(tap.device)
-        self._masked = False
+        self._masked = self._shared.unsure = self._shared.retained = False
+        self._shared.begun = self._shared.serial
         self._records()
 
     def _records(self):
@@ -393,8 +403,7 @@ class Watch:
         """The sites that have a width; it stays as it is now."""
         for tap in self._taps:
             if tap.width is None:
-                tap.misfit = "it had no forward pass before the first step, its width is not known"
-                self._notices.misfits([tap])
+                self._notices.never(tap)
         self._gathered = [(tap.site, tap.width) for tap in self._taps if tap.width is not None]
         lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
         if lazy:

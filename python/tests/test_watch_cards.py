@@ -129,9 +129,9 @@ class Copies(unittest.TestCase):
 
     def test_places_do_not_touch(self):
         taps = [mock.Mock(), mock.Mock()]
-        taps[0].plain_gain, taps[1].plain_gain = (lambda: None), (lambda: torch.full((3,), 2.0))
+        taps[0].card.gain, taps[1].card.gain = None, torch.full((3,), 2.0)
         for tap in taps:
-            tap.site.eps = 0.1
+            tap.site.eps, tap.whole_gain = 0.1, lambda gain: gain
         board = _board.Board(torch.device("cpu"), {(taps[0], "read", 0): 17, (taps[1], "node", 0): 3,
                                                    (taps[1], "read", 0): 3})
         board.take_gains()

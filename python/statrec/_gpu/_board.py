@@ -25,7 +25,14 @@ class Slot:
         self.board, self.key, self.number = weakref.ref(board), key, number
         self.start, self.stride, self.width = start, stride, width
         self.tap, self.kind, _ = key
-        self.gained, self.rows, self.row = False, None, ()
+        self.gained, self.rows, self.row, self.gain_of = False, None, (), None
+
+    def take(self, gain):
+        """The gain of a pass, where it is another one than the site's last forward pass had."""
+        self.gained, self.gain_of = gain is not None, gain
+        if self.gained:
+            with torch.no_grad():
+                self.gain.copy_(self.tap.whole_gain(gain).reshape(-1))
 
     def settle(self, first):
         """first: address of the board's bytes."""
@@ -88,9 +95,10 @@ class Board:
             return
         self.gained, to, gains = True, [], []
         for slot in self.slots.values():
-            gain = slot.tap.plain_gain()
+            slot.gain_of = gain = None if slot.tap.card is None else slot.tap.card.gain
             slot.gained = gain is not None
             if slot.gained:
+                gain = slot.tap.whole_gain(gain)
                 to.append(slot.gain)
                 gains.append(gain if gain.dim() == 1 else gain.reshape(-1))
         if to:

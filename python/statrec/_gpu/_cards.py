@@ -20,8 +20,9 @@ import torch
 from .. import _native
 from . import _kernels
 from .._watching import _believed, _nodes
-from .._watching._catch import saving, wrapped
+from .._watching._catch import saving
 from .._watching._caught import copy_all
+from .._watching._kinds import wrapped
 from .._watching._writer import Writer
 from ._board import Board
 from ._plan import Card, Plan
@@ -100,6 +101,7 @@ class Cards:
 
     def _wait(self, tap, card, plan, x, valid, output):
         source = output if output._base is None else _source(tap, output)
+        card.gain = tap.plain_gain()
         source.grad_fn.register_prehook(Waiting(self, card, plan, x.detach(), valid, source.output_nr,
                                                 output.shape))
 
@@ -130,6 +132,7 @@ class Cards:
             plan = card.node_plan
         if not weight.requires_grad or not bias.requires_grad:
             return False
+        card.gain = weight
         node.register_hook(NodeWaiting(self, card, plan, node._saved_result1, node._saved_result2))
         return True
 
@@ -144,25 +147,31 @@ class Cards:
 
     # -- backward -----------------------------------------------------------------------------
 
-    def slot(self, tap, kind, device, width):
-        """The place of a backward pass that is here now."""
+    def slot(self, tap, kind, device, width, gain):
+        """The place of a backward pass that is here now, with the gain of its forward pass."""
         here = [one for one in tap.passes
                 if one.kind == "placed" and one.slot.kind == kind] if tap.passes else ()
-        last = self.shared.repeat == "last"
-        key = tap, kind, 0 if last else len(here)
+        key = tap, kind, len(here)
         board = self.boards.get(device)
         if board is None or board.keys.get(key) != width:
             self.wanted.setdefault(device, {})[key] = width
             board = Board(device, {key: width})
             board.live = False
             self.more.append(board)
-        elif last and here:
-            slot = board.slots[key]
+        board.take_gains()
+        slot = board.slots[key]
+        if slot.gain_of is not gain:
+            slot.take(gain)
+        return slot
+
+    def forget(self, passes):
+        """The places of these passes are for others."""
+        slots = [one.slot for one in passes if one.kind == "placed"]
+        if slots:
             self.flush()
+        for slot in slots:
             slot.all.zero_()
             slot.more.zero_()
-        board.take_gains()
-        return board.slots[key]
 
     # -- the end of a step ----------------------------------------------------------------------
 

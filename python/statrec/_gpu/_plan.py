@@ -27,8 +27,11 @@ class Plan:
             not site.groups or self.planes or x.dim() == 2)  # norms of rows by torch's operations
 
     def fits(self, x):
-        return (x.shape == self.shape and x.dtype is self.dtype and x.stride() == self.stride
-                and x.get_device() == self.index)
+        try:
+            return (x.shape == self.shape and x.dtype is self.dtype and x.stride() == self.stride
+                    and x.get_device() == self.index)
+        except RuntimeError:  # a nested or sparse tensor has no shape or no strides
+            return False
 
     def formed(self, t):
         """t or a copy of it whose elements are in the order of the kernels."""
@@ -83,22 +86,24 @@ class Known:
         self.plan, self.slot, self.placed, self.launch, self.dtype = plan, placed.slot, placed, launch, dtype
         self.gained = placed.gained
 
-    def holds(self, plan, g):
+    def holds(self, plan, g, gain):
         """Whether it is so now; gains of the step are taken."""
         slot, board = self.slot, self.slot.board()
-        if (board is None or not board.live or plan is not self.plan or g.dtype is not self.dtype
-                or g.shape != plan.shape or g.stride() != plan.stride):
+        if (type(g) is not torch.Tensor or board is None or not board.live or plan is not self.plan
+                or g.dtype is not self.dtype or g.shape != plan.shape or g.stride() != plan.stride):
             return False
         if not board.gained:
             board.take_gains()
-        return slot.gained == self.gained
+        return slot.gained == self.gained and slot.gain_of is gain
 
 
 class Card:
     """What is kept of a tap. sound: whether its last batch norm was one whose node is exact. read, node: a
-    Known of these kinds, or None. at_once: its node's vectors were once overwritten within a backward pass."""
-    __slots__ = ("tap", "plan", "node_plan", "node_type", "own", "sound", "read", "node", "at_once")
+    Known of these kinds, or None. at_once: its node's vectors were once overwritten within a backward pass. gain: of the last
+    forward pass."""
+    __slots__ = ("tap", "plan", "node_plan", "node_type", "own", "sound", "read", "node", "at_once", "gain")
 
     def __init__(self, tap):
         self.tap, self.plan, self.node_plan, self.node_type = tap, None, None, None
         self.own, self.sound, self.read, self.node, self.at_once = (None, None), False, None, None, False
+        self.gain = None

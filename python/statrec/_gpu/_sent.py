@@ -4,7 +4,7 @@ import copy
 import torch
 
 from .. import _native
-from .._watching import _nodes, _passes, _running
+from .._watching import _arrivals, _nodes, _passes, _running
 from ._fetch import Fetch
 
 
@@ -14,6 +14,7 @@ class Sent:
     def __init__(self, cards, passes, values, before, after):
         # those of the CPU are used again by the next step
         self.passes = [one if one.kind == "placed" else copy.copy(one) for one in passes]
+        self.forwards = None  # of _arrivals.places
         self.placed, plain = {}, []
         for one in self.passes:
             if one.kind == "placed":
@@ -53,7 +54,10 @@ class Sent:
         for name, sites in _passes.roots(squares, 1.0).items():
             told.setdefault(name, {}).update(sites)
         before, after = (self._by_site(when, running[when], running[2 + when]) for when in (0, 1))
-        return [hosts[id(one)] for one in self.passes], values, before, after, told
+        hosts = [hosts[id(one)] for one in self.passes]
+        if self.forwards is not None:
+            hosts = _arrivals.summed(hosts, self.forwards)
+        return hosts, values, before, after, told
 
     def _by_site(self, when, blocks, kept):
         """Running statistics [2, width] by site. when: 0 before the step, 1 after it."""

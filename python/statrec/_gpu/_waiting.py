@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from .._watching import _sums
+from .._watching import _arrivals, _engine, _sums
 from ._board import NODE, READ
 from ._plan import Known, Placed
 
@@ -20,19 +20,27 @@ def overwritten(tap, placed=None):
 class Waiting:
     """A forward pass that waits for its backward pass; x and g are read then. Called as a prehook of the node
     that made the output."""
-    __slots__ = ("cards", "card", "plan", "x", "version", "valid", "serial", "output", "shape")
+    __slots__ = ("cards", "card", "plan", "x", "version", "valid", "serial", "output", "shape", "gain")
 
     def __init__(self, cards, card, plan, x, valid, output, shape):
-        shared = cards.shared
+        shared, self.gain = cards.shared, card.gain
         shared.serial = self.serial = shared.serial + 1
         self.cards, self.card, self.plan, self.valid = cards, card, plan, valid
         self.x, self.version, self.output, self.shape = x, x._version, output, shape
 
     def __call__(self, grads):
-        g, x, self.x = grads[self.output], self.x, None
-        tap = self.card.tap
+        g, x, tap = grads[self.output], self.x, self.card.tap
         shared = tap.shared
-        if g is None or x is None or not shared.on or tap.passes and tap.outdone(self.serial):
+        plain = _engine.task() == shared.task or shared.run() == _engine.PLAIN
+        if g is None or not shared.on or self.serial <= shared.begun:
+            tap.late(self.serial)
+            return
+        if (tap.passes or not plain) and not tap.counts(self.serial):
+            return
+        if plain or not shared.run()[1]:
+            self.x = None
+        if x is None:
+            tap.spoil(_arrivals.FREED)
             return
         start = time.perf_counter()
         try:
@@ -40,7 +48,8 @@ class Waiting:
                 overwritten(tap)
             else:
                 known = self.card.read
-                if known is None or self.valid is not None or tap.passes or not known.holds(self.plan, g):
+                if (known is None or self.valid is not None or tap.passes or not plain
+                        or not known.holds(self.plan, g, self.gain)):
                     self._take(g if g.shape == self.shape else g.reshape(self.shape), x)
                 else:
                     known.placed.serial = self.serial
@@ -53,7 +62,9 @@ class Waiting:
     def _take(self, g, x):
         """As it is done for the first time: what is found out is kept where the next pass will be like it."""
         plan, tap, card = self.plan, self.card.tap, self.card
-        slot = self.cards.slot(tap, READ, x.device, plan.width)
+        if not tap.reads("the gradient of its output", g):
+            return
+        slot = self.cards.slot(tap, READ, x.device, plan.width, self.gain)
         g, alone = g.detach(), not tap.passes and self.valid is None
         alike = plan.whole and g.stride() == plan.stride
         if not alike:
@@ -64,7 +75,6 @@ class Waiting:
         self._launch(sums, g, x, slot, placed)
         if alone and alike and slot.board().live:
             card.read = Known(plan, placed, sums, g.dtype)
-        tap.note_again(self.serial)
         tap.arrived(placed)
 
     def _launch(self, sums, g, x, slot, placed):
@@ -95,34 +105,37 @@ class Waiting:
 
 class NodeWaiting:
     """A forward pass of a batch norm whose node will have the sums. Called as a hook after the node."""
-    __slots__ = ("cards", "card", "plan", "mean", "inverse", "serial")
+    __slots__ = ("cards", "card", "plan", "mean", "inverse", "serial", "gain")
 
     def __init__(self, cards, card, plan, mean, inverse):
-        shared = cards.shared
+        shared, self.gain = cards.shared, card.gain
         shared.serial = self.serial = shared.serial + 1
         self.cards, self.card, self.plan, self.mean, self.inverse = cards, card, plan, mean, inverse
 
     def __call__(self, inputs, grads):
         """inputs: gradients of x, weight and bias; grads: g."""
-        mean, inverse, self.mean, self.inverse = self.mean, self.inverse, None, None
-        tap, g = self.card.tap, grads[0]
+        mean, inverse, tap, g = self.mean, self.inverse, self.card.tap, grads[0]
         shared = tap.shared
-        if mean is None or g is None or not shared.on or tap.passes and tap.outdone(self.serial):
+        plain = _engine.task() == shared.task or shared.run() == _engine.PLAIN
+        if mean is None or g is None or not shared.on or self.serial <= shared.begun:
+            tap.late(self.serial)
             return
+        if plain or not shared.run()[1]:
+            self.mean = self.inverse = None
         start = time.perf_counter()
         try:
             if inputs[1] is None or inputs[2] is None:
-                tap.misfit = "a backward pass asked for no gradients of its weight and bias"
-            else:
-                self._take(g, (mean, inverse, inputs[2], inputs[1]))
+                tap.no_sums()
+            elif not (tap.passes or not plain) or tap.counts(self.serial):
+                self._take(g, (mean, inverse, inputs[2], inputs[1]), plain)
         except Exception as error:
             shared.fail(error)
         shared.seconds += time.perf_counter() - start
 
-    def _take(self, g, vectors):
+    def _take(self, g, vectors, plain):
         plan, card = self.plan, self.card
         tap, known = card.tap, card.node
-        if known is None or tap.passes or not known.holds(plan, g):
+        if known is None or tap.passes or not plain or not known.holds(plan, g, self.gain):
             self._first(g, vectors)
             return
         known.placed.serial = self.serial
@@ -132,8 +145,10 @@ class NodeWaiting:
     def _first(self, g, vectors):
         plan, card = self.plan, self.card
         tap = card.tap
+        if not tap.reads("the gradient of its output", g):
+            return
         alone, alike = not tap.passes, g.stride() == plan.stride and g.shape == plan.shape
-        slot = self.cards.slot(tap, NODE, g.device, plan.width)
+        slot = self.cards.slot(tap, NODE, g.device, plan.width, self.gain)
         placed = Placed(tap, slot, plan.rows, plan.samples, plan.rows, self.serial, False)
         if plan.squares and not (alike and plan.whole):
             g = plan.formed(g)
@@ -141,7 +156,6 @@ class NodeWaiting:
         self._launch(sums, g, vectors, slot, placed)
         if alone and alike and plan.whole and slot.board().live:
             card.node = Known(plan, placed, sums, g.dtype)
-        tap.note_again(self.serial)
         tap.arrived(placed)
 
     def _launch(self, sums, g, vectors, slot, placed):

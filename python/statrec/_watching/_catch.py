@@ -4,12 +4,10 @@ import time
 import torch
 
 from .. import _native
-from . import _sums
+from . import _arrivals, _engine, _sums
+from ._kinds import strange, wrapped
 
 _is_grad_enabled = torch.is_grad_enabled
-# Whether a transform of torch.func (vmap, grad) made a tensor: it has no data of its own.
-wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor",
-                  lambda tensor: False)
 # saving(False): None where tensors that are saved for backward go through no hooks.
 saving = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda ignored: True)
 
@@ -28,21 +26,25 @@ def as_known(tap, module, args, output):
     All in one function, which most forward passes of most sites end in."""
     shared, known = tap.shared, tap.known
     x = output if tap.at_output else args[0] if args else None
-    if (type(x) is not torch.Tensor or type(output) is not torch.Tensor or known.native is None
-            or not shared.on or shared.activations or shared.cards is not None
-            or tap.mask is not None or shared.phase != tap.phase or tap.fast or tap.observed
-            or not tap.waits or not module.training or not _is_grad_enabled()
-            or x.shape != known.shape or x.stride() != known.stride
-            or x.dtype is not known.dtype or output.shape != known.shape or not x.is_cpu
-            or saving(False) is not None or wrapped(output) or output.grad_fn is None):
+    try:
+        if (type(x) is not torch.Tensor or type(output) is not torch.Tensor or known.native is None
+                or not shared.on or shared.activations or shared.cards is not None
+                or tap.mask is not None or shared.phase != tap.phase or tap.fast or tap.observed
+                or not tap.waits or not module.training or not _is_grad_enabled()
+                or x.shape != known.shape or x.stride() != known.stride
+                or x.dtype is not known.dtype or output.shape != known.shape or not x.is_cpu
+                or saving(False) is not None or wrapped(output) or output.grad_fn is None):
+            return False
+    except RuntimeError:  # a nested or sparse tensor has no shape or no strides
         return False
     start = time.perf_counter()
     try:
         if not _native.ready():
-            Catch(tap, x.detach(), known).listen(output)
+            Catch(tap, x.detach(), known, tap.plain_gain()).listen(output)
         else:
             source = output if output._base is None else source_of(output, False)
-            source.grad_fn.register_prehook(Again(tap, x.detach(), known, source.output_nr, output.shape))
+            source.grad_fn.register_prehook(Again(tap, x.detach(), known, tap.plain_gain(), source.output_nr,
+                                                  output.shape))
     except Exception as error:
         shared.fail(error)
     shared.seconds += time.perf_counter() - start
@@ -50,10 +52,11 @@ def as_known(tap, module, args, output):
 
 
 class Catch:
-    """A forward pass that waits for its backward pass."""
+    """A forward pass that waits for its backward pass. gain: that of this pass, which torch.func.functional_call
+    may have given to the module."""
 
-    def __init__(self, tap, x, layout):
-        shared = tap.shared
+    def __init__(self, tap, x, layout, gain):
+        shared, self.gain = tap.shared, gain
         shared.serial += 1
         self.tap, self.layout, self.serial, self.x, self.output = tap, layout, shared.serial, x, 0
         self.version, self.shape = x._version, x.shape
@@ -73,15 +76,25 @@ class Catch:
 
     def before(self, grads):
         """Prehook of the node: g is there, x still is as it was."""
-        g, x, self.x = grads[self.output], self.x, None
-        if g is None or x is None:
+        g, x, shared = grads[self.output], self.x, self.tap.shared
+        if g is None:
             return
-        self.arrived(g if g.shape == self.shape else g.reshape(self.shape), x)
+        run = shared.run()
+        if not run[1]:
+            self.x = None
+        if x is not None:
+            self.arrived(g if g.shape == self.shape else g.reshape(self.shape), x, run)
+        elif shared.on and run[0]:
+            self.tap.spoil(_arrivals.FREED)
 
-    def arrived(self, g, x):
-        """The backward pass came."""
+    def arrived(self, g, x, run):
+        """The backward pass came. run: of the engine (_engine.Runs)."""
         tap = self.tap
-        if not tap.shared.on or tap.passes and tap.outdone(self.serial):
+        shared, serial = tap.shared, self.serial
+        if not shared.on:
+            tap.late(serial)
+            return
+        if (tap.passes or serial <= shared.begun or run != _engine.PLAIN) and not tap.counts(serial):
             return
         if not torch.is_grad_enabled():
             tap.shared.guarded(self.take, g, x)
@@ -90,6 +103,10 @@ class Catch:
                 tap.shared.guarded(self.take, g, x)
 
     def take(self, g, x):
+        if self.gain is not None and self.gain is not self.layout.gain:
+            self.gain = self.tap.whole_gain(self.gain)
+        if not (self.tap.reads("the gradient of its output", g) and self.tap.reads("its gain", self.gain)):
+            return
         if x._version != self.version:
             self.tap.misfit = "its input was overwritten before the backward pass"
             return
@@ -105,7 +122,8 @@ class Catch:
             self.measure(x)
         g, x = layout(g.detach() if g.requires_grad else g), layout(x)
         sums = _sums.gradient_sums(g, x, self.mean, tap.shared.norms)
-        tap.keep("sums", (self.mean, self.variance, *sums), tap.gain(), layout.counts, self.serial)
+        gain = None if self.gain is None else self.gain.detach().reshape(-1)
+        tap.keep("sums", (self.mean, self.variance, *sums), gain, layout.counts, self.serial)
         if normed:
             self.norm_rows(tap, site, g, x)
 
@@ -119,34 +137,37 @@ class Catch:
     @staticmethod
     def readable(gain, layout):
         """Whether libstatrec takes the gain as it is."""
-        return (gain.is_contiguous() and gain.is_cpu and gain.numel() == layout.width
-                and _native.element(gain.dtype) is not None)
+        return (not strange(gain) and gain.is_contiguous() and gain.is_cpu
+                and gain.numel() == layout.width and _native.element(gain.dtype) is not None)
 
     def read_in_place(self, tap, layout, g, x, squares):
         """Whether libstatrec has read both by one call, where x and g lie alike."""
         if g.stride() != layout.stride or g.dtype is not layout.dtype or not g.is_cpu:
             return False
-        gain = tap.plain_gain()
+        gain = self.gain
         if gain is not None and not self.readable(gain, layout):
             return False
-        tap.arrived(tap.place(self.serial).read(layout, g, x, gain, squares, self.serial))
+        tap.arrived(tap.place().read(layout, g, x, gain, squares, self.serial))
         return True
 
 
 class Again(Catch):
     """A Catch of a forward pass like the one before. Called as a prehook of the node."""
 
-    def __init__(self, tap, x, layout, output, shape):
-        shared = tap.shared
+    def __init__(self, tap, x, layout, gain, output, shape):
+        shared, self.gain = tap.shared, gain
         shared.serial = self.serial = shared.serial + 1
         self.tap, self.layout, self.x, self.output = tap, layout, x, output
         self.version, self.shape, self.mean = x._version, shape, None
 
     def __call__(self, grads):
-        """As `before`, in few steps where a single backward pass comes and g lies as x does."""
+        """As `before`, in few steps where a single backward pass comes, which frees the graph, and g lies as x
+        does."""
         g, x, tap, layout = grads[self.output], self.x, self.tap, self.layout
         shared, site, stored = tap.shared, tap.site, tap.stored
-        if (g is None or x is None or not shared.on or tap.passes or not stored or _is_grad_enabled()
+        if (type(g) is not torch.Tensor or x is None or not shared.on or tap.passes or not stored
+                or self.serial <= shared.begun
+                or _engine.task() != shared.task and shared.run() != _engine.PLAIN
                 or not shared.norms or site.groups != 0 or layout.planes or x._version != self.version
                 or g.shape != self.shape or g.stride() != layout.stride or g.dtype is not layout.dtype
                 or not g.is_cpu):
@@ -154,7 +175,7 @@ class Again(Catch):
             return
         start = time.perf_counter()
         try:
-            gain = tap.plain_gain()
+            gain = self.gain
             if gain is not None and not (gain is layout.gain and gain.dtype is layout.gain_dtype):
                 if not self.readable(gain, layout):
                     self.before(grads)
@@ -183,8 +204,8 @@ class Through(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g):
         x, = ctx.saved_tensors
-        catch, ctx.catch = ctx.catch, None
+        catch = ctx.catch
         if catch is not None:
             catch.version = x._version  # checked when it was unpacked
-            catch.arrived(g, x.detach())
+            catch.arrived(g, x.detach(), catch.tap.shared.run())
         return g, None, None

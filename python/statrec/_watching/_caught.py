@@ -61,7 +61,10 @@ class Stored:
         dtype = layout.dtype if gain is None else gain.dtype
         if layout is not self.layout or (dtype, square) != self.like:
             self._prepare(layout, dtype, square)
-        self.call(g.data_ptr(), x.data_ptr(), 0, 0, 0, 0, 0 if gain is None else gain.data_ptr())
+        of_g, of_x = g.data_ptr(), x.data_ptr()
+        if not (of_g and of_x):
+            raise RuntimeError("a tensor has no memory")
+        self.call(of_g, of_x, 0, 0, 0, 0, 0 if gain is None else gain.data_ptr())
         told = self.told
         told.kind, told.serial, told.norms = "sums", serial, self.call.squares[:] if square else None
         told.gamma = None if gain is None else self.gamma
@@ -75,7 +78,10 @@ class Stored:
         mean, inverse, sum_g, sum_gx, gain = vectors
         if layout is not self.layout or (mean.dtype, False) != self.like:
             self._prepare(layout, mean.dtype, False)
-        self.call(0 if g is None else g.data_ptr(), 0, mean.data_ptr(), inverse.data_ptr(),
+        of_g = 0 if g is None else g.data_ptr()
+        if not of_g and g is not None:
+            raise RuntimeError("a tensor has no memory")
+        self.call(of_g, 0, mean.data_ptr(), inverse.data_ptr(),
                   sum_g.data_ptr(), sum_gx.data_ptr(), gain.data_ptr())
         told = self.told
         told.kind, told.serial, told.norms, told.gamma = "batch_norm", serial, None, self.gamma

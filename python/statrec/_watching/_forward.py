@@ -93,7 +93,7 @@ class ForwardTap(_taps.Tap):
         self.misfit = ("within torch.compile forward=True does not record; call the model outside "
                        "of it")
 
-    def _ran(self, module, args, output):
+    def _seen(self, module, args, output):
         self.shared.guarded(self._look, module, args, output)
 
     def _look(self, module, args, output):
@@ -114,6 +114,8 @@ class ForwardTap(_taps.Tap):
         nothing = torch.zeros_like(mean)
         samples = x.shape[0] if self.first and x.dim() > 2 else 0
         counts = layout.rows, samples, x.numel() // self.width - layout.rows
+        if self.passes and not self.counts(shared.serial):
+            return
         self.keep("sums", (mean, variance, nothing, nothing, nothing), self.gain(), counts,
                   shared.serial)
         self.activated(sizes, shared.serial)

@@ -32,8 +32,9 @@ import time
 import torch
 
 from .. import _native
-from . import _believed, _passes, _sums
-from ._catch import saving as _saving, wrapped as _wrapped
+from . import _believed, _engine, _passes, _sums
+from ._catch import saving as _saving
+from ._kinds import wrapped as _wrapped
 
 _NAMES = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0", "MiopenBatchNormBackward0")
 _MODULES = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d)
@@ -191,35 +192,40 @@ class NodeCatch:
         self.tap, self.mean, self.inverse, self.call = tap, mean, inverse, call
 
     def __call__(self, inputs, grads):
-        """Hook behind the node: gradients of x, weight and bias. The first backward pass counts."""
+        """Hook behind the node: gradients of x, weight and bias."""
         mean, tap = self.mean, self.tap
         shared = tap.shared
-        if mean is None or not shared.on:
+        if mean is None or not shared.on or self.serial <= shared.begun:
+            tap.late(self.serial)
             return
         start = time.perf_counter()
         try:
             self._take(tap, mean, grads[0], inputs[2], inputs[1])
         except Exception as error:
             shared.fail(error)
-        self.mean = self.inverse = None
+        if _engine.task() == shared.task or not shared.run()[1]:
+            self.mean = self.inverse = None
         shared.seconds += time.perf_counter() - start
 
     def _take(self, tap, mean, g, sum_g, sum_gx):
-        call, norms = self.call, tap.shared.norms
+        call, shared = self.call, tap.shared
+        norms, plain = shared.norms, _engine.task() == shared.task or shared.run() == _engine.PLAIN
         if sum_gx is None or sum_g is None:
-            tap.misfit = "a backward pass asked for no gradients of its weight and bias"
+            tap.no_sums()
             return
-        if norms and g is None or tap.passes and tap.outdone(self.serial):
+        if norms and g is None or (tap.passes or not plain) and not tap.counts(self.serial):
             return
         vectors = mean, self.inverse, sum_g, sum_gx, call.weight
-        if call.plain and sum_g.dtype is mean.dtype and _native.ready() and (
+        if call.plain and type(sum_g) is torch.Tensor and sum_g.dtype is mean.dtype and _native.ready() and (
                 not norms or g.stride() == call.stride and g.dtype is call.dtype):
-            stored = tap.place(self.serial) if tap.passes or not tap.stored else tap.stored[0]
+            stored = tap.place() if tap.passes or not tap.stored else tap.stored[0]
             told = stored.read_node(call.layout, g if norms else None, vectors, call.counts, self.serial)
-            if tap.passes:
-                tap.arrived(told)
-            else:
+            if plain:
                 tap.passes.append(told)
+            else:
+                tap.arrived(told)
+            return
+        if not tap.reads("the gradient of its bias", sum_g):
             return
         squares = None
         if norms:

@@ -3,13 +3,17 @@ from __future__ import annotations
 
 import sys
 
-from . import _sites, _taps
+from . import _sites
 from ._say import warn
 
 _NO_FORWARD = "no forward pass of any site was seen: step() comes after it"
-_NO_BACKWARD = ("no backward pass of any site was seen: is the model in training mode, and was it compiled "
-                "after watch()? A graph that torch.compile made of another model of this shape is used again: "
-                "torch.compiler.reset() before")
+_NO_BACKWARD = ("no backward pass of any site was seen: is the model in training mode, was it compiled after watch(), and "
+                "does step() come after backward()? A graph that torch.compile made of another model of this shape is "
+                "used again: torch.compiler.reset() before")
+_EMPTY = "they have no {} pass of any site"
+_LATE = "step() came between their forward pass and backward(), and comes after backward()"
+_AGAIN = "of several {} passes in a step the last is recorded"
+_NO_WIDTH = "it had no forward pass before the first step, its width is not known"
 
 
 def _named(names):
@@ -39,8 +43,13 @@ class Notices:
 
     def __init__(self, repeat, forward):
         self._repeat, self._forward, self._said = repeat, forward, set()
-        self._misfits = {}  # {site name: why it is not recorded}
-        self._early = ""  # why no site has rows up to now
+        self._steps = 0  # that a hook could see, and those of them with passes
+        self._full = 0
+        self._empty = {}  # {why no site has a row: steps}
+        self._misfits = {}  # {site name: {why it is not recorded: steps}}
+        self._never = {}  # {site name: why it has no rows at all}
+        self._late, self._again = {}, {}  # {site name: steps}
+        self._kind = "forward" if forward else "backward"
 
     def once(self, subject, text):
         """A warning, unless there was one of this subject."""
@@ -48,37 +57,82 @@ class Notices:
             self._said.add(subject)
             warn(text)
 
-    def misfits(self, taps):
-        """Warns of sites whose tensors could not be recorded."""
-        _taps.warn_misfits(taps, self._misfits)
+    def _misfit(self, tap):
+        """Counts a site whose tensors could not be recorded in this step, with one warning for each."""
+        why, tap.misfit = tap.misfit, None
+        known = self._misfits.setdefault(tap.site.name, {})
+        if not known:
+            warn(f"{tap.site.name!r} is not recorded: {why}")
+        known[why] = known.get(why, 0) + 1
+
+    def never(self, tap):
+        """A site without width at the first step, which has no rows."""
+        name = tap.site.name
+        self._never[name] = next(iter(self._misfits.get(name, ())), _NO_WIDTH)
+        if name not in self._misfits:
+            warn(f"{name!r} is not recorded: {_NO_WIDTH}")
 
     def step(self, taps, shared, passes):
         """What is remarkable about the passes of a step."""
-        self.misfits(taps)
-        if shared.again and self._repeat is None:
-            kind = "forward" if self._forward else "backward"
-            self.once("again", f"{shared.again!r} had several {kind} passes in a step, and the last is recorded: "
-                      'repeat="last" agrees, repeat="merge" joins their rows, phases= keeps them apart')
+        missing = [tap for tap in taps if tap.misfit is not None]
+        for tap in missing:
+            self._misfit(tap)
+        self._repeated(shared)
+        if shared.late:
+            self.once("late", f"step() came between a forward pass of {shared.late!r} and its backward(), which is not "
+                      "recorded: call step() after backward()")
+            self._late[shared.late] = self._late.get(shared.late, 0) + 1
         if shared.outside:
             self.once("outside", f"a pass of {shared.outside!r} outside of run.phase() is not recorded")
-        if passes:
-            self._early = ""
-        elif shared.on and taps and not self._misfits:
-            self._early = _NO_FORWARD if self._forward else _NO_BACKWARD
-            self.once("", self._early)
+        self._steps += 1
+        self._full += bool(passes)
+        if not passes and shared.on and taps and not missing:
+            self._nothing(shared.late)
+        shared.late = None
+
+    def _repeated(self, shared):
+        again, shared.again = shared.again, None
+        if again and self._repeat is None:
+            self.once("again", f"{again!r} had several {self._kind} passes in a step, and the last is recorded: "
+                      'repeat="last" agrees, repeat="merge" joins their rows, phases= keeps them apart')
+            self._again[again] = self._again.get(again, 0) + 1
+
+    def _nothing(self, late):
+        """A step in which no site has a row."""
+        why = _LATE if late else _EMPTY.format(self._kind)
+        if not self._full and not late:
+            why = _NO_FORWARD if self._forward else _NO_BACKWARD
+        if not late:
+            self.once("", why if not self._full else f"a step has no {self._kind} pass of any site")
+        self._empty[why] = self._empty.get(why, 0) + 1
 
     def evaluated(self, taps, silent):
         """"'NAME' and 3 more: no rows (evaluation mode)", of sites that were so in all training passes; or "".
         silent: sites without rows."""
         names = [tap.site.name for tap in taps
-                 if tap.evaluated and tap.site in silent and tap.site.name not in self._misfits]
-        return f"{_named(names)}: no rows (evaluation mode)" if names and not self._early else ""
+                 if tap.evaluated and tap.site in silent and tap.site.name not in self._misfits
+                 and tap.site.name not in self._never]
+        empty = self._empty and not self._full
+        return f"{_named(names)}: no rows (evaluation mode)" if names and not empty else ""
+
+    def _part(self, steps):
+        """" in 3 of 10 steps", or "" for all of them."""
+        return "" if steps >= self._steps else f" in {steps} of {self._steps} steps"
 
     def not_recorded(self):
-        """Which sites lack passes and why, for the file: "not recorded: 'NAME' and 3 more: REASON"."""
-        if self._early:
-            return f"nothing is recorded: {self._early}"
-        by_reason = {}
-        for name, why in self._misfits.items():
-            by_reason.setdefault(why, []).append(name)
-        return "; ".join(f"not recorded: {_named(names)}: {why}" for why, names in by_reason.items())
+        """What lacks passes, in how many steps and why, for the file: "not recorded in 1 of 2 steps: 'NAME' and
+        3 more: REASON"."""
+        if not self._full and self._empty:
+            return f"nothing is recorded: {list(self._empty)[-1]}"
+        told = [f"nothing is recorded{self._part(steps)}: {why}" for why, steps in self._empty.items()]
+        found = {}
+        for name, reasons in self._misfits.items():
+            for why, steps in reasons.items() if name not in self._never else ():
+                found.setdefault((why, self._part(steps)), []).append(name)
+        for name, why in self._never.items():
+            found.setdefault((why, ""), []).append(name)
+        if self._late and _LATE not in self._empty:
+            found[_LATE, self._part(max(self._late.values()))] = list(self._late)
+        told += [f"not recorded{part}: {_named(names)}: {why}" for (why, part), names in found.items()]
+        told += [f"{_AGAIN.format(self._kind)}{self._part(steps)}: {name!r}" for name, steps in self._again.items()]
+        return "; ".join(told)

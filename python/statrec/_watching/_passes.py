@@ -15,13 +15,13 @@ MEAN, VARIANCE, MEAN_SQUARE, SUM_G, SUM_GC, SUM_GG, GAMMA = range(7)
 
 class HostPass:
     """Sums of one pass. block [7, W]: columns start to start + width are this pass's. bounds: the least
-    variance and the largest mean^2/variance, or None where nobody has looked."""
-    __slots__ = ("site", "rows", "samples", "padded", "block", "start", "width", "has_gamma", "bounds")
+    variance and the largest mean^2/variance, or None where nobody has looked. squares: whether sum g^2 is known."""
+    __slots__ = ("site", "rows", "samples", "padded", "block", "start", "width", "has_gamma", "bounds", "squares")
 
     def __init__(self, site, counts, block, start, width, has_gamma):
         self.site, self.block, self.start, self.width = site, block, start, width
         self.rows, self.samples, self.padded = counts
-        self.has_gamma, self.bounds = has_gamma, None
+        self.has_gamma, self.bounds, self.squares = has_gamma, None, True
 
     def __getitem__(self, row):
         return self.block[row, self.start:self.start + self.width]

@@ -113,7 +113,10 @@ class Rows:
         if self._forward:
             self._put_forward(known)
         else:
-            recorder.put_passes(self._of_passes(known), self._norms)
+            recorder.put_passes(self._of_passes(known, True), self._norms)
+            without = self._of_passes(known, False)
+            if without:
+                recorder.put_passes(without, False)
         shown = {one.site for one in known}
         if self.silent:
             self.silent -= shown
@@ -127,11 +130,11 @@ class Rows:
                           **{name: number(row[name])
                              for name in ("epoch", "loss", "lr", "grad_norm")})
 
-    def _of_passes(self, hosts):
-        """Arguments of Recorder.put_passes."""
+    def _of_passes(self, hosts, squares):
+        """Arguments of Recorder.put_passes. squares: of passes whose sum g^2 is known, or of the others."""
         passes, block = [], None
         for one in hosts:
-            if one.rows > 0:
+            if one.rows > 0 and one.squares is squares:
                 if one.block is not block:
                     block, (at, stride) = one.block, _passes.place(one.block)
                 passes.append((self._sites[one.site], one.rows, one.samples, one.padded,

@@ -27,22 +27,24 @@ import weakref
 
 import torch
 
-from . import _activations, _calls, _nodes, _sums, _traced
-from ._catch import Catch, Through, as_known, saving, source_of, wrapped
+from . import _activations, _arrivals, _calls, _engine, _kinds, _nodes, _sums, _traced
+from ._catch import Catch, Through, as_known, saving, source_of
 from ._caught import Pass, Stored
-from ._say import warn
 
 
-class Shared:
+class Shared(_engine.Runs):
     """What the taps of one run have in common: whether they record, and what went wrong."""
 
     def __init__(self, repeat, norms=True):
+        super().__init__()
+        self.unsure = False  # passes of this step are for _arrivals.settle
         self.on, self.repeat, self.failure, self.norms = True, repeat, None, norms
         self.phase = ""  # of Watch.phase(); taps of other phases do not listen
         self.again = self.outside = None  # a site with a second pass in a step, or one in no phase
         self.activations = False  # whether this step has Counts
         self.saves = True  # Functions are applied; changes between steps only, unlike `on`
         self.idle, self.cards = False, None  # nothing of this step is recorded; _cards.Cards
+        self.begun, self.late = 0, None  # the last serial of the step before; a site whose pass was of one
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
 
     def guarded(self, work, *given):
@@ -114,6 +116,8 @@ class Tap(Hook):
         self.evaluated = False  # by frozen()
         self.activations = None  # (serial, Counts) of this step
         self.card = None  # what _cards keeps of it
+        # of the passes: whether they are of backward(); whether one lacked its sums; whether they are not right
+        self.of_loss, self.lacking, self.spoiled, self.leaf_stays = True, False, False, False
         self.module = _no_module if site.module is None else weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -176,9 +180,6 @@ class Tap(Hook):
             return None
         if compiling:
             return self._compiled(args, output)
-        if isinstance(output, torch.Tensor) and wrapped(output):
-            self.misfit = "torch.func and vmap hide the rows and the gradient of its tensors"
-            return None
         return self._ran(module, args, output)
 
     def wants(self, module):
@@ -196,6 +197,20 @@ class Tap(Hook):
 
     def _ran(self, module, args, output):
         """A forward pass outside of a compiler. What it returns, if not None, is the output."""
+        if not (self.reads("its input", args[0] if args else None)
+                and self.reads("its output", output)):
+            return None
+        return self._seen(module, args, output)
+
+    def reads(self, name, value):
+        """Whether a value can be read, where it is a tensor; else this site is left out."""
+        kind = _kinds.strange(value) if isinstance(value, torch.Tensor) else ""
+        if kind:
+            self.misfit = f"{name} {kind}"
+        return not kind
+
+    def _seen(self, module, args, output):
+        """A forward pass of tensors that can be read."""
         if self.shared.activations and self.shared.on:
             self.shared.guarded(self._measure, args, output)
         if not self.observed and saving(False) is not None:
@@ -254,7 +269,7 @@ class Tap(Hook):
     def _catch(self, x, output):
         """A Catch of this forward pass; None: it is not recorded."""
         layout = self._layout(x, output.grad_fn is not None)
-        return None if layout is None or layout.rows == 0 else Catch(self, x.detach(), layout)
+        return None if layout is None or layout.rows == 0 else Catch(self, x.detach(), layout, self.plain_gain())
 
     def _layout(self, x, wanted=True):
         """Layout of the input of a pass that is recorded, if wanted; the first pass of a site gives
@@ -341,24 +356,25 @@ class Tap(Hook):
     # -- backward -----------------------------------------------------------------------------
 
     def gain(self):
-        """The gain [width] of the module, or None. The same as in the forward pass: autograd
-        refuses a backward pass after it has changed."""
+        """The gain [width] of the module, or None."""
         weight = self.plain_gain()
         return None if weight is None else weight.detach().reshape(-1)
 
     def plain_gain(self):
-        """The gain as the module has it."""
+        """The gain as the module has it, to be asked for in the forward pass. Autograd refuses a backward pass after
+        it has changed."""
         module = None if self.site.gain is None else self.module()
         return None if module is None else self.site.gain(module)
 
-    def place(self, serial):
+    def whole_gain(self, gain):
+        """The gain of a forward pass, or the module's in its backward pass, where FSDP has put its parts together."""
+        return self.plain_gain() if _kinds.strange(gain) else gain
+
+    def place(self):
         """The Stored of a backward pass that comes now, on the CPU."""
-        place = 0 if self.shared.repeat == "last" else len(self.passes)
-        if place == len(self.stored):
+        if len(self.passes) == len(self.stored):
             self.stored.append(Stored(self.site, self.width))
-        if self.passes:
-            self.note_again(serial)
-        return self.stored[place]
+        return self.stored[len(self.passes)]
 
     def keep(self, kind, tensors, gamma, counts, serial):
         """A backward pass came: the five sums (None: not known) and the gain, safe from later steps.
@@ -367,31 +383,66 @@ class Tap(Hook):
         freed activations keep their memory from being used again, which costs more than all sums.
         """
         if tensors[0].is_cpu:
-            self.arrived(self.place(serial).fill(kind, tensors, gamma, counts, serial))
+            self.arrived(self.place().fill(kind, tensors, gamma, counts, serial))
         else:
             *known, last = tensors
-            self.note_again(serial)
             known.append(torch.zeros_like(known[0]) if last is None else last)
             # the node's gradients may become .grad, which the host changes in place
             own = torch.Tensor.clone if kind == "batch_norm" else torch.Tensor.detach
             self.arrived(Pass(self.site, kind, [own(tensor.detach()) for tensor in known], counts,
                               None if gamma is None else gamma.detach().clone(), serial))
 
-    def note_again(self, serial):
-        """A second backward pass of a step, where nobody has said what becomes of the first."""
-        if self.passes and self.passes[-1].serial != serial:
-            self.shared.again = self.shared.again or self.site.name
-
     def arrived(self, caught):
-        """A backward pass came."""
-        if self.shared.repeat == "last":
-            self.passes.clear()
+        """A backward pass came, and counts."""
+        if not self.passes:
+            self.of_loss = self.shared.run()[0]
         self.passes.append(caught)
 
-    def outdone(self, serial):
-        """Of "last" the pass counts whose forward was the last one: not that of this number."""
-        return (self.shared.repeat == "last" and bool(self.passes)
-                and self.passes[0].serial > serial)
+    def counts(self, serial):
+        """Whether a backward pass that comes now counts; passes that it replaces go. serial: of its forward
+        pass, of which the last one counts in "last"."""
+        shared, passes = self.shared, self.passes
+        if self.late(serial):
+            return False
+        loss = shared.run()[0]
+        shared.unsure |= not loss
+        if not passes:
+            return True
+        if loss is not self.of_loss:  # torch.autograd.grad() beside backward()
+            if loss:
+                self.drop()
+            return loss
+        if shared.repeat == "last" and passes[0].serial != serial:
+            shared.again = shared.again or self.site.name
+            if passes[0].serial > serial:
+                return False
+            self.drop()
+        shared.unsure |= shared.retained
+        return True
+
+    def late(self, serial):
+        """Whether the forward pass belongs to a step that has ended."""
+        shared = self.shared
+        if serial <= shared.begun:
+            shared.late = shared.late or self.site.name
+        return serial <= shared.begun
+
+    def no_sums(self):
+        """A backward pass came without gradients of the weight and the bias."""
+        if self.shared.run()[0]:
+            self.misfit = _arrivals.NO_SUMS
+        else:  # unless a backward() comes
+            self.lacking = self.shared.unsure = True
+
+    def drop(self):
+        """The passes of this step up to now do not count."""
+        if self.shared.cards is not None:
+            self.shared.cards.forget(self.passes)
+        self.passes.clear()
+
+    def spoil(self, why):
+        """What is known of this step is not right."""
+        self.misfit, self.spoiled, self.shared.unsure = why, True, True
 
 
 class _Enter(Hook):
@@ -439,16 +490,11 @@ def _leaf_arrived(tap, leaf):
         return
     gamma = tap.gain()
     gamma = None if gamma is None else gamma.clone()
+    if tap.leaf_stays:  # one forward pass or several
+        tap.spoil("within torch.compile the backward passes of a graph that stays are not told apart")
+        return
+    tap.leaf_stays = tap.shared.run()[1]
+    tap.shared.unsure |= tap.leaf_stays
     tap.shared.serial += 1
-    tap.note_again(tap.shared.serial)
-    tap.arrived(Pass(tap.site, "leaf", (sums,), (None, None, None), gamma, tap.shared.serial))
-
-
-def warn_misfits(taps, told):
-    """One warning for each site whose tensors could not be recorded; told: {name:
-    reason} of those warned of."""
-    for tap in taps:
-        if tap.misfit is not None and tap.site.name not in told:
-            told[tap.site.name] = tap.misfit
-            warn(f"{tap.site.name!r} is not recorded: {tap.misfit}")
-        tap.misfit = None
+    if tap.counts(tap.shared.serial):
+        tap.arrived(Pass(tap.site, "leaf", (sums,), (None, None, None), gamma, tap.shared.serial))

@@ -1,0 +1,27 @@
+"""Which tensors are read: dense ones with memory of their own, on a device.
+
+Others (jagged and strided nested tensors, DTensor, tensors of FakeTensorMode, of vmap, of the device meta, sparse
+ones) have no memory, or no rows in it. Their addresses must not be read, and sums of them are none of ours.
+"""
+import torch
+
+_PLAIN = torch.Tensor.__torch_dispatch__  # of subclasses that have memory, too
+# Whether a transform of torch.func (vmap, grad) made a tensor: it has no data of its own.
+_functorch = getattr(torch._C, "_functorch", None)
+wrapped = getattr(_functorch, "is_functorch_wrapped_tensor", lambda tensor: False)
+_batched = getattr(_functorch, "is_legacy_batchedtensor", lambda tensor: False)  # of is_grads_batched=True
+
+
+def strange(tensor):
+    """What a tensor is that is not read, to stand after its name; "" where it is read."""
+    if type(tensor) is not torch.Tensor and type(tensor).__torch_dispatch__ is not _PLAIN:
+        return f"is a {type(tensor).__name__}, whose memory is not read"
+    if wrapped(tensor) or _batched(tensor):
+        return "belongs to torch.func and vmap, which hide its rows"
+    if tensor.is_nested:
+        return "is a nested tensor, which has no rows of one shape"
+    if tensor.layout is not torch.strided:
+        return f"is of {tensor.layout}, and only dense tensors are read"
+    if tensor.is_meta or tensor._is_zerotensor():
+        return f"has no memory (device {tensor.device})"
+    return ""
