@@ -17,7 +17,10 @@ note_most = int((figure_width - 0.12) / 0.047)
 note_end(text, n) = n < 2 ? note_most : text[n:n] eq ' ' ? n : note_end(text, n - 1)
 note_folded(text) = strlen(text) <= note_most ? text : text[1:note_end(text, note_most)]."\n".note_folded(text[note_end(text, note_most)+1:*])
 note_lines(text) = strlen(text) <= note_most ? 1 : 1 + note_lines(text[note_end(text, note_most)+1:*])
-note_room(text) = strlen(text) ? 0.05 + 0.1 * note_lines(text) : 0
+note_cut(text) = strstrt(text, "\n")
+notes_folded(text) = note_cut(text) ? note_folded(text[1:note_cut(text)-1])."\n".notes_folded(text[note_cut(text)+1:*]) : note_folded(text)
+notes_lines(text) = note_cut(text) ? note_lines(text[1:note_cut(text)-1]) + notes_lines(text[note_cut(text)+1:*]) : note_lines(text)
+note_room(text) = strlen(text) ? 0.05 + 0.1 * notes_lines(text) : 0
 note_height = note_room(figure_note)
 figure_height = grow(figure_height + head_height + note_height)
 eval terminal(figure_height)
@@ -81,9 +84,9 @@ SIDE_BY_SIDE(n) = sprintf('stacked = %d; if (stacked) { figure_height = grow(fig
 GRID(cs, rs) = narrow(cs, 0.6) ? sprintf('figure_height = grow(figure_height + %d * (panel_height(%d) + gap_y) + block_gap); blocks = 2; eval terminal(figure_height)', rs, rs) : ''
 begins_row(c, cs) = c == 1 || (blocks == 2 && 2 * c == cs + 2)
 
-# eval NOTE(text), before LEGEND_ROOM: a line of the figure's own behind the user's note. eval LEFT_OUT('t'): names the sites that have no
+# eval NOTE(text), before LEGEND_ROOM: lines of the figure's own below the user's note. eval LEFT_OUT('t'): names the sites that have no
 # row in table t, unless the user chose sites.
-add_note(text) = (figure_height = grow(figure_height - note_height), figure_note = figure_note.(strlen(figure_note) == 0 ? '' : figure_note[strlen(figure_note):*] eq '.' ? ' ' : '; ').text, \
+add_note(text) = (figure_height = grow(figure_height - note_height), figure_note = figure_note.(strlen(figure_note) ? "\n" : "").text, \
     note_height = note_room(figure_note), figure_height = grow(figure_height + note_height))
 NOTE(text) = strlen(text) == 0 ? '' : (note_added = add_note(text), 'eval terminal(figure_height)')
 LEFT_OUT(t) = 'left_text = ""; left_same = 1; do for [r=2:runs] { if (!('.t.'_left_out[r] eq '.t.'_left_out[1])) { left_same = 0 } }; '. \
@@ -420,5 +423,5 @@ LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at 
     'if (legend_mark[i] > 0) { set label "" at screen (legend_x(i) + 0.5 * legend_line / figure_width), screen legend_y(i) point linetype legend_type[i] pointsize 0.6 }; '. \
     'set label legend_short[i] at screen (legend_x(i) + (legend_line + 0.06) / figure_width), screen legend_y(i) left noenhanced textcolor rgb "#202020" }; '. \
     'if (head_height > 0) { set label figure_title at screen 0.5, screen (1 - 0.12 / figure_height) center noenhanced font ",10" textcolor rgb "#202020" }; '. \
-    'if (note_height > 0) { set label note_folded(figure_note) at screen (0.06 / figure_width), screen ((0.07 + 0.1 * (note_lines(figure_note) - 1)) / figure_height) left noenhanced font ",7" textcolor rgb "#808080" }; '. \
+    'if (note_height > 0) { set label notes_folded(figure_note) at screen (0.06 / figure_width), screen ((0.07 + 0.1 * (notes_lines(figure_note) - 1)) / figure_height) left noenhanced font ",7" textcolor rgb "#808080" }; '. \
     'plot NaN notitle; unset arrow; unset label'

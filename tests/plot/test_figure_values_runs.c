@@ -212,7 +212,7 @@ static void test_parts(void **state) {
     check_rows(d, 1, MARK_LINE, 1, &t, "", cell("total_high"), below);
     check_axes(d, 1, "worse by (nats)", "");
     check_says(d, "cifar10");
-    check_says(d, "of one pair of runs covers its evaluations, not other seeds.");
+    check_says(d, "The bar of one pair of runs covers its evaluations, not other");
     program_free(&t);
     check_says(drawing_make("statplot parts --xrange -3:3 " TASKS), "-2");
 }

@@ -184,9 +184,9 @@ static void test_overview(void **state) {
     (void)state;
     static const struct {
         const char *run, *one, *other;
-    } row[] = {{"bn.h5", "σ², by site", "ψ² (observed), by site"},
-               {"pnv.h5", "ψ², by site", "σ² (observed), by site"},
-               {"ln.h5", "μ (observed), by site", "ψ² (observed), by site"}};
+    } row[] = {{"bn.h5", "σ² (in units of x²)<", "ψ² (in units of x²) (observed)<"},
+               {"pnv.h5", "ψ² (in units of x²)<", "σ² (in units of x²) (observed)<"},
+               {"ln.h5", "μ (in units of x) (observed)<", "ψ² (in units of x²) (observed)<"}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         program_result r = program_run("statplot overview %s -o o.svg && cat o.svg", row[i].run);
         assert_int_equal(r.status, 0);
