@@ -27,19 +27,13 @@ def say_sites(path, count, left, resumed):
     print(f"statrec: {path}: sites {count} of {count + len(left)}{more}", file=sys.stderr)
 
 
-def say_unseen(path, left):
-    """Prints what was found of other norms; left: of Unseen.end()."""
-    functions = ", ".join(sorted({function for _, _, function in left}))
-    print(f"statrec: {path}: not recorded: {_sites.counted([(name, kind) for name, kind, _ in left])} (modules that call "
-          f"{functions}); statrec.register or statrec.tap", file=sys.stderr)
-
-
 class Notices:
     """repeat: watch(repeat=...) as given; None warns of several passes. forward: no gradients are recorded."""
 
     def __init__(self, repeat, forward):
         self._repeat, self._forward, self._said = repeat, forward, set()
         self._misfits = {}  # {site name: why it is not recorded}
+        self._unseen = ""  # modules that call functions for norms
         self._early = ""  # why no site has rows up to now
 
     def once(self, subject, text):
@@ -47,6 +41,14 @@ class Notices:
         if subject not in self._said:
             self._said.add(subject)
             warn(text)
+
+    def unseen(self, path, left, verbose):
+        """Modules that call torch's functions for norms and are no site; left: of _unseen.find()."""
+        functions = ", ".join(sorted({function for _, _, function in left}))
+        counts = _sites.counted([(name, kind) for name, kind, _ in left])
+        self._unseen = f"not recorded: {counts} (modules that call {functions})" if left else ""
+        if left and verbose:
+            print(f"statrec: {path}: {self._unseen}; statrec.register or statrec.tap", file=sys.stderr)
 
     def misfits(self, taps):
         """Warns of sites whose tensors could not be recorded."""
@@ -81,4 +83,5 @@ class Notices:
         by_reason = {}
         for name, why in self._misfits.items():
             by_reason.setdefault(why, []).append(name)
-        return "; ".join(f"not recorded: {_named(names)}: {why}" for why, names in by_reason.items())
+        texts = [f"not recorded: {_named(names)}: {why}" for why, names in by_reason.items()]
+        return "; ".join(filter(None, [*texts, self._unseen]))
