@@ -94,12 +94,13 @@ class Watch:
         self._tensors, self._alpha, self._running = _tensors.Tensors(), alpha, {}
         self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
         self._diverged = self._parted = False
-        self._chosen, self._cards, self._unseen = sites, None, None
+        self._cards = None
         self._verbose, self._masked, self._followers, self._taps = verbose, False, [], []
         self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_recorder(recorder, options, model)
         try:
-            self._begin(model, found, resumed, gradient_norms, activations_every, findings)
+            unseen = _unseen.find(model, found) if sites is None else []
+            self._begin(model, found, unseen, resumed, gradient_norms, activations_every, findings)
         except BaseException:
             self.detach()
             if self._recorder is not None:
@@ -108,7 +109,7 @@ class Watch:
         self._closed = False
         _open_runs.add(self, self._recorder)
 
-    def _begin(self, model, found, resumed, norms, activations_every, findings):
+    def _begin(self, model, found, unseen, resumed, norms, activations_every, findings):
         """What may fail when there is a file."""
         self._rows = Rows(self._recorder, self._taps, self._repeat, norms, resumed, self._forward)
         self._derived = _derived.Derived(self._recorder, self._repeat == "merge", activations_every, self._forward,
@@ -122,6 +123,8 @@ class Watch:
             self._followers.append(findings)
         if self._verbose and self._ranks.writes:
             _notices.say_sites(self.path, len(self._taps), self.sites_left_out, resumed)
+        self._notices.unseen(self.path, unseen, self._verbose and self._ranks.writes)
+        self.sites_left_out += [(name, kind) for name, kind, _ in unseen]
 
     def _resumed(self, found, start):
         """The run that this one continues, the same on all ranks that record."""
@@ -149,8 +152,6 @@ class Watch:
         if _sites.is_compiled(model):
             warn("the model is compiled already: call watch() before torch.compile, or nothing is "
                  "recorded of parts that have run")
-        if self._chosen is None:
-            self._unseen = _unseen.Unseen(model, found)
         tensors = [*model.parameters(), *model.buffers()]
         device = tensors[0].device if tensors else torch.device("cpu")
         for site in found:
@@ -384,12 +385,7 @@ class Watch:
             self._named = _running.named(self._taps)
 
     def _must_have_sites(self):
-        """Names what the passes before the first step have shown of other norms; ValueError where no site is there."""
-        if self._unseen is not None:
-            left, self._unseen = self._unseen.end(), None
-            self.sites_left_out += [(name, kind) for name, kind, _ in left]
-            if left and self._verbose and self._ranks.writes:
-                _notices.say_unseen(self.path, left)
+        """ValueError where no site is there."""
         if not self._taps:
             self.failure = _sites.nothing(None, self.sites_left_out)
             self.detach()
@@ -553,8 +549,6 @@ class Watch:
     def detach(self) -> None:
         """Removes the hooks from the model. close() does it too."""
         self._shared.on = False
-        if self._unseen is not None:
-            self._unseen.end()
         for tap in self._taps:
             tap.detach()
         self._running, self._keeper, self._blocks = {}, _running.Keeper(), _passes.Blocks()

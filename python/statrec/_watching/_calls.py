@@ -7,13 +7,13 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 # function: norm, (family, axis, uses), whether features are dimension 1
-_FUNCTIONS = {F.batch_norm: ("bn", ("sigma", None, None), True),
+FUNCTIONS = {F.batch_norm: ("bn", ("sigma", None, None), True),
               F.layer_norm: ("ln", ("row", "row", "mu,sigma2"), False),
               F.group_norm: ("groupnorm", ("row", "sample", "mu,sigma2"), True),
               F.instance_norm: ("instancenorm", ("row", "sample", "mu,sigma2"), True)}
 if hasattr(F, "rms_norm"):
-    _FUNCTIONS[F.rms_norm] = "rmsnorm", ("row", "row", "psi2"), False
-_SIGNATURES = {function: inspect.signature(function) for function in _FUNCTIONS}
+    FUNCTIONS[F.rms_norm] = "rmsnorm", ("row", "row", "psi2"), False
+_SIGNATURES = {function: inspect.signature(function) for function in FUNCTIONS}
 
 
 class Call:
@@ -23,8 +23,7 @@ class Call:
         given = _SIGNATURES[function].bind(*args, **kwargs)
         given.apply_defaults()
         given = given.arguments
-        self.norm, self.kind, self.first = _FUNCTIONS[function]
-        self.function = f"F.{function.__name__}"
+        self.norm, self.kind, self.first = FUNCTIONS[function]
         self.input, self.output, self.weight = given["input"], output, given.get("weight")
         shape = given.get("normalized_shape")
         self.trailing = 1 if shape is None else len(shape)
@@ -43,7 +42,7 @@ class Listening(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         output = function(*args, **(kwargs or {}))
-        if function in _FUNCTIONS:
+        if function in FUNCTIONS:
             other = self.hear(Call(function, args, kwargs or {}, output))
             return output if other is None else other
         return output

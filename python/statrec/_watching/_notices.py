@@ -31,13 +31,6 @@ def say_sites(path, count, left, resumed):
     print(f"statrec: {path}: sites {count} of {count + len(left)}{more}", file=sys.stderr)
 
 
-def say_unseen(path, left):
-    """Prints what was found of other norms; left: of Unseen.end()."""
-    functions = ", ".join(sorted({function for _, _, function in left}))
-    print(f"statrec: {path}: not recorded: {_sites.counted([(name, kind) for name, kind, _ in left])} (modules that call "
-          f"{functions}); statrec.register or statrec.tap", file=sys.stderr)
-
-
 class Notices:
     """repeat: watch(repeat=...) as given; None warns of several passes. forward: no gradients are recorded."""
 
@@ -50,6 +43,7 @@ class Notices:
         self._never = {}  # {site name: why it has no rows at all}
         self._late, self._again = {}, {}  # {site name: steps}
         self._kind = "forward" if forward else "backward"
+        self._unseen = ""  # modules that call functions for norms
 
     def once(self, subject, text):
         """A warning, unless there was one of this subject."""
@@ -71,6 +65,14 @@ class Notices:
         self._never[name] = next(iter(self._misfits.get(name, ())), _NO_WIDTH)
         if name not in self._misfits:
             warn(f"{name!r} is not recorded: {_NO_WIDTH}")
+
+    def unseen(self, path, left, verbose):
+        """Modules that call torch's functions for norms and are no site; left: of _unseen.find()."""
+        functions = ", ".join(sorted({function for _, _, function in left}))
+        counts = _sites.counted([(name, kind) for name, kind, _ in left])
+        self._unseen = f"not recorded: {counts} (modules that call {functions})" if left else ""
+        if left and verbose:
+            print(f"statrec: {path}: {self._unseen}; statrec.register or statrec.tap", file=sys.stderr)
 
     def step(self, taps, shared, passes):
         """What is remarkable about the passes of a step."""
@@ -135,4 +137,4 @@ class Notices:
             found[_LATE, self._part(max(self._late.values()))] = list(self._late)
         told += [f"not recorded{part}: {_named(names)}: {why}" for (why, part), names in found.items()]
         told += [f"{_AGAIN.format(self._kind)}{self._part(steps)}: {name!r}" for name, steps in self._again.items()]
-        return "; ".join(told)
+        return "; ".join(filter(None, [*told, self._unseen]))

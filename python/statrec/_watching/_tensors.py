@@ -21,8 +21,6 @@ class Tensors:
 
     def record(self, run, x, name, features):
         """A tensor of this name in a forward pass. run: the Watch."""
-        if run._unseen is not None:
-            run._unseen.tapped(x)
         if name not in self._taps:
             self._taps[name] = _Late(name) if run._gathered is not None else self._new(run, name, features)
         self._taps[name].tensor(x)

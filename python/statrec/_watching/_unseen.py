@@ -1,90 +1,94 @@
-"""Modules that call torch's functions for norms (_calls.py) and are no site: heard in the forward passes before the
-first step, and named then. Their classes do not show it, and their code may call anything.
+"""Modules whose code calls torch's functions for norms and that are no site, found by reading the code.
 
-Hooks of all modules whose code is not torch's listen while one of them runs, outside of compiled graphs. The module of
-a call is the innermost one whose method is on the stack.
+Their classes do not show it, and listening to their calls would change what torch.compile sees. Read are the methods
+of classes outside of torch, what is set on the module itself, and functions that these name, _DEPTH calls deep. A
+module that also calls statrec.tap is the host's affair.
 """
 from __future__ import annotations
 
-import sys
-import threading
-import weakref
+import dis
+import functools
+import types
 
 import torch
 
-from . import _calls, _probe, _sites, _traced
+from . import _calls, _probe, _sites
 from ._adapters.probed import looks_like_norm
-from ._taps import Hook
+
+_DEPTH = 2
+_BUILT_IN = [getattr(torch, function.__name__, None) for function in _calls.FUNCTIONS]
+_PASSED = ("PUSH_NULL", "PRECALL", "CACHE", "EXTENDED_ARG")  # between the names of F.layer_norm
 
 
-class Unseen:
-    """found: {name: (class name, function)} of the modules of a model. sites: what is recorded of it."""
-
-    def __init__(self, model, sites):
-        self.found, self._here = {}, threading.local()
-        self._names = {id(module): _sites.plain_name(name) for name, module in model.named_modules()}
-        self._sites = {id(site.module) for site in sites}
-        self._norms = {id(site.module) for site in sites if site.norm != "none"}  # whatever runs within them
-        self._norms.update(id(module) for module in model.modules() if looks_like_norm(module))
-        self._tensors, self._handles = [], []
-        for module in model.modules():
-            if id(module) not in self._norms and _own_code(module):
-                self._handles += (module.register_forward_pre_hook(_Hook(self._enter)),
-                                  module.register_forward_hook(_Hook(self._leave), always_call=True))
-
-    def tapped(self, x):
-        """A norm of this tensor is recorded by statrec.tap."""
-        if self._handles:
-            self._tensors.append(weakref.ref(x))
-
-    def end(self):
-        """[(name, class name, function)] of what was found; listens no longer."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles, self._tensors = [], []
-        return [(name, *what) for name, what in self.found.items()]
-
-    def _enter(self):
-        depth = getattr(self._here, "depth", 0)
-        self._here.depth = depth + 1
-        if depth == 0:
-            self._here.mode = _calls.Listening(self._hear)
-            self._here.mode.__enter__()
-
-    def _leave(self):
-        depth = getattr(self._here, "depth", 0)
-        self._here.depth = max(0, depth - 1)
-        if depth == 1:
-            self._here.mode.__exit__(None, None, None)
-
-    def _hear(self, call):
-        if any(here() is call.input for here in self._tensors):
-            return
-        running = [module for module in _running() if id(module) in self._names]
-        if running and not any(id(module) in self._norms for module in running) and id(running[0]) not in self._sites:
-            kind = _probe.class_of(running[0]).__name__
-            self.found[self._names[id(running[0])] or kind] = kind, call.function
+def find(model, sites):
+    """[(name, class name, function)]. sites: what is recorded of the model."""
+    recorded = {id(site.module) for site in sites}
+    for site in sites:
+        if site.norm != "none":  # whatever its parts call
+            recorded.update(map(id, site.module.modules()))
+    found = []
+    for name, module in model.named_modules():
+        if id(module) not in recorded and not looks_like_norm(module):
+            called = _of_module(module)
+            if called and "tap" not in called:
+                kind = _probe.class_of(module).__name__
+                found.append((_sites.plain_name(name) or kind, kind, min(called)))
+    return found
 
 
-class _Hook(Hook):
-    def __init__(self, work):
-        self._work = work
-
-    def __call__(self, *_):
-        if not torch.compiler.is_compiling() and not _traced.elsewhere():
-            self._work()
-
-
-def _own_code(module):
-    return not _probe.class_of(module).__module__.startswith("torch.") or "forward" in module.__dict__
+def _of_module(module):
+    """Names of the functions for norms that a module's code calls, with "tap" for statrec.tap."""
+    found = set(_of_class(_probe.class_of(module)))
+    for value in vars(module).values():
+        found.update(_of(value, _DEPTH))
+    return found
 
 
-def _running():
-    """Modules whose methods are running, the innermost first."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-        if isinstance(first, torch.nn.Module):
-            yield first
-        frame = frame.f_back
+@functools.lru_cache(maxsize=None)
+def _of_class(cls):
+    found, hidden = set(), set()
+    for kind in cls.__mro__:
+        if not kind.__module__.startswith("torch.") and kind is not object:
+            for name, value in vars(kind).items():
+                if name not in hidden:
+                    found.update(_of(value, _DEPTH))
+                if "super" not in getattr(getattr(value, "__code__", None), "co_names", ()):
+                    hidden.add(name)
+    return frozenset(found)
+
+
+def _of(value, depth):
+    """The same of a function, or a partial or method of one; depth: calls that are followed."""
+    value = value.func if isinstance(value, functools.partial) else getattr(value, "__func__", value)
+    if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+        return
+    if value in _calls.FUNCTIONS:
+        yield f"F.{value.__name__}"
+    elif value in _BUILT_IN:
+        yield f"torch.{value.__name__}"
+    elif (value.__module__, value.__name__) == ("statrec", "tap"):
+        yield "tap"
+    elif depth > 0 and isinstance(value, types.FunctionType) and not (value.__module__ or "").startswith("torch."):
+        cells = zip(value.__code__.co_freevars, value.__closure__ or ())
+        closed = {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
+        for named in _named(value.__code__, {**closed}, value.__globals__):
+            yield from _of(named, depth - 1)
+
+
+def _named(code, closed, space):
+    """Objects that code names: globals, closures, and attributes of modules."""
+    here = None
+    for one in dis.get_instructions(code):
+        if one.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            here = space.get(one.argval)
+        elif one.opname in ("LOAD_DEREF", "LOAD_CLOSURE"):
+            here = closed.get(one.argval)
+        elif one.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(here, types.ModuleType):
+            here = vars(here).get(one.argval)
+        elif one.opname not in _PASSED:
+            here = None
+        if here is not None:
+            yield here
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _named(inner, closed, space)
