@@ -279,7 +279,7 @@ class Names(WatchCase):
         with self.assertRaisesRegex(ValueError, "no module matches 'lin.*'"):
             fake_watch(model, "lin*")
         with self.assertRaisesRegex(ValueError, "no normalization"):
-            fake_watch(nn.Linear(3, 3))
+            fake_watch(nn.Linear(3, 3)).step()
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
 
     def test_synchronised(self):
