@@ -13,8 +13,8 @@ _P = (-0.3333314388, 0.133258787, -0.05304547734, 0.01724145774)
 def tanh(z: Tensor) -> Tensor:
     """tanh(z), of any shape. Compiled on a CPU in float32: within two units of the last place.
 
-    Otherwise torch's, which is exact to one unit. Compiled, torch's takes two fifths of a forward
-    and backward pass of DynamicTanh (Zen 5), and this one a fifth of that.
+    Otherwise torch's, which is exact to one unit, and takes two fifths of a compiled forward and
+    backward pass of DynamicTanh (Zen 5).
     """
     if compiler.is_compiling() and z.is_cpu and z.dtype == torch.float32:
         result: Tensor = _Tanh.apply(z)  # type: ignore[no-untyped-call]
