@@ -254,10 +254,10 @@ test_paused_rank() {
 }
 # A rank that is stopped for good: SIGTERM to mpirun ends all of them, and the run resumes.
 test_stopped_rank() {
-    $pairs $brief --shards 2 -o one.h5 >one || return 1
+    $pairs $long --shards 2 -o one.h5 >one || return 1
     for rank in 0 1; do
         rm -f many*
-        timeout -k 5 "$limit" $MPIRUN $over -n 2 $pairs $brief --shards 2 -o many.h5 >out 2>err &
+        timeout -k 5 "$limit" $MPIRUN $over -n 2 $pairs $long --shards 2 -o many.h5 >out 2>err &
         launcher=$!
         wait_for_updates many.h5 60 || return 1
         stopped=$(pid_of_rank many.h5 $rank) other=$(pid_of_rank many.h5 $((1 - rank)))
