@@ -176,6 +176,15 @@ class Passes(WatchCase):
         rows = [[one["rows"] for one in step["passes"]] for step in run.recorder.steps]
         self.assertEqual(rows, [[3, 4], [4, 4]])
 
+    def test_mask_of_no_site(self):
+        model = mlp()
+        with fake_watch(model) as run:
+            with self.assertRaisesRegex(ValueError, r"^mask: sites='enc\*' is none of the 2 sites"):
+                run.mask([1, 1, 0, 1], sites="enc*")
+            model(torch.randn(4, 5)).sum().backward()
+            run.step()
+        self.assertEqual([one["rows"] for one in run.recorder.steps[0]["passes"]], [4, 4])
+
     def test_empty_mask(self):
         model = mlp()
         with fake_watch(model) as run:
