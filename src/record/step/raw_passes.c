@@ -136,10 +136,11 @@ static raw_pass *push_pass(sr_recorder *r, int site) {
 
 static sr_status refuse_tensor(sr_recorder *r, int site, const sr_tensor *x, const char *call) {
     return sr_fail(&r->failure, SR_USAGE,
-                   "%s: %s: tensor [%lld, %lld, %lld]%s of element %d at site %s of width %lld",
+                   "%s: %s: tensor [%lld, %lld, %lld]%s of element %d at site %s of width %lld%s",
                    r->path, call, (long long)x->outer, (long long)x->channels, (long long)x->inner,
                    x->data ? "" : " without data", (int)x->element, r->site[site].name,
-                   (long long)r->site[site].width);
+                   (long long)r->site[site].width,
+                   x->inner < 1 ? "; inner is at least 1, also for an empty batch" : "");
 }
 
 /* Copies and checks the caller's tensor. */
@@ -148,9 +149,9 @@ static sr_status take_tensor(sr_recorder *r, int site, sr_tensor *x, const sr_te
     sr_status status = abi_struct_take(x, sizeof *x, from, "sr_tensor", &r->failure);
     if (status != SR_OK) return status;
     const double bytes = 8.0 * (double)x->outer * (double)x->channels * (double)x->inner;
-    const bool fits = x->outer >= 0 && x->inner >= 0 && x->channels == r->site[site].width &&
+    const bool fits = x->outer >= 0 && x->inner >= 1 && x->channels == r->site[site].width &&
                       (unsigned)x->element <= SR_FLOAT16 && x->samples >= 0 &&
-                      (x->data || x->outer == 0 || x->inner == 0) && bytes < (double)INT64_MAX;
+                      (x->data || x->outer == 0) && bytes < (double)INT64_MAX;
     return fits ? SR_OK : refuse_tensor(r, site, x, call);
 }
 

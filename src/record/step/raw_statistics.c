@@ -121,7 +121,7 @@ static void put_norms(const ending *e) {
         if (family == SR_FAMILY_SIGMA || family == SR_FAMILY_PSI)
             part += batch_part(e, k, family == SR_FAMILY_SIGMA);
     }
-    const double dx = sqrt(part < direct ? direct - part : 0);
+    const double rest = direct - part, dx = sqrt(rest < 0 ? 0 : rest); /* NaN stays NaN */
     put_scalar(e, bn ? SR_SCALAR_dx_norm_bn : SR_SCALAR_dx_norm, dx);
     put_scalar(e, bn ? SR_SCALAR_direct_norm_bn : SR_SCALAR_direct_norm, sqrt(direct));
 }
@@ -166,6 +166,17 @@ static ending begin_ending(sr_recorder *r, int site, raw_state *raw) {
                     .sum_gx = raw->work + 3 * at->width};
 }
 
+/* PN divides by psi2 from before the step: the recorder's with an alpha, or the host program's. */
+static sr_status check_pn(const ending *e, const raw_total *t) {
+    const bool given = e->r->state[e->site].put >> SR_psi2 & 1;
+    if (e->family != SR_FAMILY_PN || e->observed || !isnan(e->alpha) || given || t->passes == 0)
+        return SR_OK;
+    return sr_fail(&e->r->failure, SR_USAGE,
+                   "%s: site %s: family pn without alpha (NaN) has no psi2 in step %lld; put it "
+                   "(SR_psi2)",
+                   e->r->path, e->r->site[e->site].name, (long long)e->r->step);
+}
+
 static sr_status end_site(sr_recorder *r, int site) {
     raw_state *raw = &r->state[site].raw;
     raw_total *t = &raw->total;
@@ -174,7 +185,7 @@ static sr_status end_site(sr_recorder *r, int site) {
     if (r->state[site].rows < 0) r->state[site].rows = t->rows;
     if (t->samples > 0) put_scalar(&e, SR_SCALAR_samples, (double)t->samples);
     put_scalar(&e, SR_SCALAR_padded, (double)t->padded);
-    if (t->rows == 0) return recorder_check(r);
+    if (t->rows == 0 || check_pn(&e, t) != SR_OK) return recorder_check(r);
     prepare_xhat(&e);
     put_forward(&e);
     if (t->passes > 0) put_backward(&e, t->sum_gc, t->reference);
