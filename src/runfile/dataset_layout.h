@@ -59,7 +59,7 @@ typedef struct run_embedding {
     int64_t rows, cols;
     h5_id step, values; /* datasets */
     int64_t records;
-    int64_t last; /* step of the record that was copied last */
+    int64_t last; /* step of the newest record */
 } run_embedding;
 
 /* The sites, and other properties that are fixed before the first step. */

@@ -8,6 +8,7 @@
 #include "record/flush_policy.h"
 #include "record/recorder_state.h"
 #include "record/site_arguments.h"
+#include "runfile/descending.h"
 #include "runfile/pair_check.h"
 #include "runfile/write/write_spectra.h"
 #include "runfile/write/writer.h"
@@ -38,15 +39,48 @@ sr_status sr_put_spectrum(sr_recorder *r, int site, int64_t rows,
     if (rows < 0 || !value)
         return sr_fail(&r->failure, SR_USAGE, "%s: sr_put_spectrum: %lld rows at site %s", r->path,
                        (long long)rows, r->site[site].name);
+    const sr_run_site *at = &r->site[site];
+    for (int i = 0; i < SR_SPECTRUM_COUNT; i++)
+        if (value[i] && !run_descends(value[i], at->width))
+            return sr_fail(&r->failure, SR_USAGE,
+                           "%s: sr_put_spectrum: singular values of the %s at site %s are negative "
+                           "or do not descend",
+                           r->path, run_spectra[i].name, at->name);
     if (recorder_reserve_spectra(r) != SR_OK) return recorder_check(r);
     spectra_row *s = &r->writer.spectra;
     if (!s->used) recorder_begin_spectra(r);
     s->rows[site] = rows;
-    const sr_run_site *at = &r->site[site];
     for (int i = 0; i < SR_SPECTRUM_COUNT; i++)
         if (value[i])
             memcpy(s->value[i] + at->offset, value[i], (size_t)at->width * sizeof *value[i]);
     return SR_OK;
+}
+
+static run_embedding *find_embedding(const sr_recorder *r, const char *name) {
+    for (int i = 0; i < r->embeddings && name; i++)
+        if (strcmp(r->embedding[i].name, name) == 0) return &r->embedding[i];
+    return NULL;
+}
+
+sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
+                                 const double *values) {
+    if (!r || recorder_start(r) != SR_OK) return recorder_check(r);
+    run_embedding *e = find_embedding(r, name);
+    if (!e || !values)
+        return sr_fail(&r->failure, SR_USAGE, "%s: no embedding '%s', or no values", r->path,
+                       name ? name : "");
+    if (step < e->last)
+        return sr_fail(&r->failure, SR_USAGE,
+                       "%s: sr_put_singular_values: embedding %s: step %lld after step %lld",
+                       r->path, name, (long long)step, (long long)e->last);
+    if (!run_descends(values, e->rows < e->cols ? e->rows : e->cols))
+        return sr_fail(&r->failure, SR_USAGE,
+                       "%s: sr_put_singular_values: values of embedding %s in step %lld are "
+                       "negative or do not descend",
+                       r->path, name, (long long)step);
+    e->last = step;
+    const sr_status status = writer_put_singular_values(&r->writer, e, step, values, &r->failure);
+    return status == SR_OK ? flush_policy_beside(r) : status;
 }
 
 sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const value[SR_FINAL_COUNT]) {

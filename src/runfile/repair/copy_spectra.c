@@ -6,6 +6,7 @@
 
 #include "record/recorder_state.h"
 #include "record/run/put_spectra.h"
+#include "runfile/descending.h"
 #include "runfile/read/datasets/read_spectra.h"
 #include "runfile/read/file/read_column.h"
 #include "runfile/repair/copy.h"
@@ -46,7 +47,7 @@ static void mend_row(spectra_copy *c, const sr_runfile *f, unreadable_data *loss
         }
         for (int k = 0; k < SR_SPECTRUM_COUNT; k++) {
             double *own = c->value[k] + s->offset;
-            if (c->rows[i] >= 0 && reader_descends(own, s->width)) continue;
+            if (c->rows[i] >= 0 && run_descends(own, s->width)) continue;
             if (fill_nan(own, s->width))
                 note(f, &run_spectra[k], 1, "singular values in a wrong order, or not measured",
                      losses);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runfile/descending.h"
 #include "runfile/read/file/damage_list.h"
 #include "runfile/read/file/open_file_cache.h"
 #include "runfile/read/file/read_column.h"
@@ -151,12 +152,6 @@ static sr_status damaged(const sr_runfile *f, const run_column *c, const char *w
     return sr_fail(why, SR_FORMAT, "%s: /%s/%s: %s", f->path, c->group, c->name, what);
 }
 
-bool reader_descends(const double *value, int64_t count) {
-    for (int64_t k = 0; k < count; k++)
-        if (value[k] < 0 || (k > 0 && value[k] > value[k - 1])) return false;
-    return true;
-}
-
 static bool all_nan(const double *value, int64_t count) {
     for (int64_t k = 0; k < count; k++)
         if (!isnan(value[k])) return false;
@@ -170,7 +165,7 @@ static sr_status check_row(const spectra_copy *c, const sr_runfile *f, sr_failur
         if (c->rows[i] < -1) return damaged(f, &run_spectra_rows, "a count below -1", why);
         for (int k = 0; k < SR_SPECTRUM_COUNT; k++) {
             const double *own = c->value[k] + s->offset;
-            if (!reader_descends(own, s->width))
+            if (!run_descends(own, s->width))
                 return damaged(f, &run_spectra[k], "singular values that do not descend", why);
             if (c->rows[i] < 0 && !all_nan(own, s->width))
                 return damaged(f, &run_spectra[k], "values of a site that was not measured", why);

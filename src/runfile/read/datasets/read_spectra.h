@@ -16,8 +16,6 @@ void reader_spectra_free(spectra_copy *c);
 /* Reads rows of one column of /spectra. */
 sr_status reader_spectra_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,
                               void *value, sr_failure *why);
-/* True when no value is negative or larger than the one before it. NaN is allowed anywhere. */
-bool reader_descends(const double *value, int64_t count);
 
 /* Fills f->info.spectra. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why);
