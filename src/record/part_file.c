@@ -86,12 +86,21 @@ static sr_status name_part(sr_recorder *r, const char *path, sr_failure *why) {
     return SR_OK;
 }
 
+static bool same_file(const char *path, dev_t device, ino_t inode);
+
+const char *part_file_at(const sr_recorder *r, const char *path, char room[PATH_MAX]) {
+    if (*path == '/' || !r->home || same_file(".", r->home_device, r->home_inode)) return path;
+    snprintf(room, PATH_MAX, "%s/%s", r->home, path);
+    return room;
+}
+
 sr_status part_file_reserve(sr_recorder *r, const char *path, sr_failure *why) {
     sr_status status = sr_check_path(path, r->options.force || r->options.resume, why);
     if (status == SR_OK) status = name_part(r, path, why);
     if (status != SR_OK) return status;
     struct stat s;
     if (stat(".", &s) == 0) r->home_device = s.st_dev, r->home_inode = s.st_ino;
+    r->home = getcwd(NULL, 0);
     if (lstat(path, &s) == 0) r->replaces = true, r->old_device = s.st_dev, r->old_inode = s.st_ino;
     /* another process may resume the run, too */
     const bool force = r->options.force && !r->options.resume;
@@ -108,7 +117,11 @@ sr_status part_file_take_over(sr_recorder *r, sr_failure *why) {
     char *old = strdup(r->part);
     if (!old) return sr_fail(why, SR_MEMORY, "%s: out of memory for its name", r->part);
     r->part[length] = 0; /* the writer has a pointer to this text */
-    int failed = strcmp(old, r->part) && rename(old, r->part) != 0 ? errno : 0;
+    char from[PATH_MAX], to[PATH_MAX];
+    const int failed = strcmp(old, r->part) &&
+                               rename(part_file_at(r, old, from), part_file_at(r, r->part, to)) != 0
+                           ? errno
+                           : 0;
     if (failed) strcpy(r->part, old);
     free(old);
     r->resuming = failed != 0;
@@ -142,23 +155,25 @@ static int rename_new(const char *from, const char *to) {
 
 sr_status part_file_check(const sr_recorder *r, sr_failure *why) {
     struct stat s = {0};
-    if (same_file(r->part, r->device, r->inode)) return SR_OK;
+    char room[PATH_MAX];
+    if (same_file(part_file_at(r, r->part, room), r->device, r->inode)) return SR_OK;
     const int fd = h5_descriptor(r->writer.file);
     const bool left = fd >= 0 && fstat(fd, &s) == 0 && s.st_nlink > 0;
-    /* PATH.part is relative, and the host program changed the working directory. */
-    if (left && *r->part != '/' && !same_file(".", r->home_device, r->home_inode)) return SR_OK;
     return sr_fail(why, SR_IO, "%s: %s while recording", r->part,
                    left ? "moved or replaced" : "removed or replaced");
 }
 
 sr_status part_file_publish(sr_recorder *r, sr_failure *why) {
-    if (!same_file(r->part, r->device, r->inode))
+    char from[PATH_MAX], to[PATH_MAX];
+    const char *const part = part_file_at(r, r->part, from), *const path =
+                                                                 part_file_at(r, r->path, to);
+    if (!same_file(part, r->device, r->inode))
         return sr_fail(why, SR_IO, "%s: removed or replaced while recording", r->part);
     const bool sync = r->options.sync != SR_SYNC_NONE;
-    sr_status status = sync ? file_sync(r->part, why) : SR_OK;
+    sr_status status = sync ? file_sync(part, why) : SR_OK;
     if (status != SR_OK) return status;
-    bool replace = r->replaces && same_file(r->path, r->old_device, r->old_inode);
-    int failed = replace ? rename(r->part, r->path) : rename_new(r->part, r->path);
+    bool replace = r->replaces && same_file(path, r->old_device, r->old_inode);
+    int failed = replace ? rename(part, path) : rename_new(part, path);
     if (failed && errno == EEXIST) {
         sr_fail(why, SR_EXISTS, "%s: appeared while recording; the run is in %s", r->path, r->part);
         sr_hint(why, "move one of the two away");
@@ -166,5 +181,5 @@ sr_status part_file_publish(sr_recorder *r, sr_failure *why) {
     }
     if (failed)
         return sr_fail(why, SR_IO, "%s: rename to %s: %s", r->part, r->path, strerror(errno));
-    return sync ? file_sync_directory(r->path, why) : SR_OK;
+    return sync ? file_sync_directory(path, why) : SR_OK;
 }

@@ -74,6 +74,7 @@ struct sr_recorder {
     char *copied[COPY_TEXTS];      /* texts of /copy; NULL: the run is not a copy */
     const sr_run_info *source_end; /* of a copy: finished and wall_seconds; NULL: from the clock */
 
+    bool copies;  /* declared like an existing file: what it holds is kept, right or wrong */
     bool started; /* declared, in SWMR */
     bool in_step, keeps_vectors;
     int64_t step;      /* current or last, -1 before the first */
@@ -96,9 +97,10 @@ struct sr_recorder {
     pid_t owner;        /* the process that may write */
     dev_t device;       /* of PATH.part */
     ino_t inode;
-    bool resuming;                 /* options.resume, and nothing is copied yet */
-    bool replaces;                 /* PATH existed at the start and options.force replaces it */
-    dev_t old_device, home_device; /* home: the working directory at the start */
+    bool resuming; /* options.resume, and nothing is copied yet */
+    bool replaces; /* PATH existed at the start and options.force replaces it */
+    char *home;    /* the working directory at the start */
+    dev_t old_device, home_device;
     ino_t old_inode, home_inode;
 };
 

@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 double recorder_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -40,6 +42,13 @@ static bool has_control(const char *text) {
     return false;
 }
 
+bool recorder_is_text(const sr_recorder *r, const char *text) {
+    int bytes;
+    if (r->copies) return true;
+    while (*text && (bytes = utf8_bytes(text)) > 0) text += bytes;
+    return !*text;
+}
+
 sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *name, const char *unit,
                                const char *definition) {
     if (!name || !*name || *name == '.' || strlen(name) >= SR_NAME_SIZE || strchr(name, '/') ||
@@ -48,6 +57,10 @@ sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *nam
                        "%s: %s '%.80s': a name has 1 to %d bytes, no '/' and no control "
                        "characters, does not begin with '.' and is neither step nor epoch",
                        r->path, kind, name ? name : "", SR_NAME_SIZE - 1);
+    if (!recorder_is_text(r, name) || !recorder_is_text(r, unit) ||
+        !recorder_is_text(r, definition))
+        return sr_fail(&r->failure, SR_USAGE, "%s: %s %s: name, unit or definition is not UTF-8",
+                       r->path, kind, name);
     if (strlen(unit) < SR_NAME_SIZE && strlen(definition) < SR_DEFINITION_SIZE &&
         !has_control(unit) && !has_control(definition))
         return SR_OK;

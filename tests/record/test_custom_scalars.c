@@ -170,7 +170,8 @@ static void test_refused_names(void **state) {
             expect_refused(names[i], "1", "", scope, "a name has");
     for (int i = 0; i < 9; i++)
         for (int scope = 0; scope < 2; scope++)
-            expect_refused(taken[i], "1", "", scope, "declared twice");
+            expect_refused(taken[i], "1", "", scope,
+                           i ? "is a column of every file already" : "declared twice");
     expect_refused(NULL, "1", "", 0, "a name has");
     memset(text, 'n', sizeof text), text[SR_NAME_SIZE] = '\0';
     expect_refused(text, "1", "", 0, "a name has");

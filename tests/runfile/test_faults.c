@@ -67,8 +67,8 @@ static sr_recorder *create_raw(const char *path, bool resume, int id[2], int *me
     o.resume = resume;
     sr_recorder *r = sample_create(path, &o, why);
     if (!r) return NULL;
-    *merged = sr_add_site(r, &SR_INIT(sr_site, .name = "merged", .family = SR_FAMILY_PN, .width = 5,
-                                      .alpha = 0.5, .repeat = SR_REPEAT_MERGE));
+    *merged = sr_add_site(r, &SR_INIT(sr_site, .name = "merged", .family = SR_FAMILY_PN, .depth = 9,
+                                      .width = 5, .alpha = 0.5, .repeat = SR_REPEAT_MERGE));
     id[0] = sr_declare_scalar(r, "own", "1", "of a site", SR_PER_SITE);
     id[1] = sr_declare_scalar(r, "own too", "1", "of a step", SR_PER_STEP);
     return r;

@@ -40,6 +40,10 @@ const char *sr_scalar_definition(int which) {
 static bool is_taken(const sr_recorder *r, const char *name) {
     for (int i = 0; i < r->writer.declared_count; i++)
         if (strcmp(r->writer.declared[i].name, name) == 0) return true;
+    return false;
+}
+
+static bool is_column(const char *name) {
     return run_find_column(run_scalars, SR_SCALAR_COUNT, name) ||
            run_find_column(run_steps, RUN_STEPS, name);
 }
@@ -60,6 +64,9 @@ static sr_status check_scalar(sr_recorder *r, const char *name, const char *unit
         return recorder_check(r);
     if (is_taken(r, name))
         return sr_fail(why, SR_USAGE, "%s: scalar %s declared twice", r->path, name);
+    if (is_column(name))
+        return sr_fail(why, SR_USAGE, "%s: scalar %s is a column of every file already", r->path,
+                       name);
     if (scope != SR_PER_SITE && scope != SR_PER_STEP)
         return sr_fail(why, SR_USAGE, "%s: scalar %s: scope %d", r->path, name, (int)scope);
     int of_host = 0;

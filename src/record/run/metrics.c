@@ -57,7 +57,10 @@ sr_status sr_begin_eval(sr_recorder *r, int64_t step, double epoch) {
         return sr_fail(&r->failure, SR_STATE,
                        "%s: evaluation at step %lld begun inside the one at %lld", r->path,
                        (long long)step, (long long)r->eval_step);
-    if (step < 0 || step < r->eval_step)
+    if (step < 0)
+        return sr_fail(&r->failure, SR_USAGE, "%s: evaluation at step %lld: it is negative",
+                       r->path, (long long)step);
+    if (step < r->eval_step)
         return sr_fail(&r->failure, SR_USAGE, "%s: evaluation at step %lld after one at %lld",
                        r->path, (long long)step, (long long)r->eval_step);
     for (int i = 0; i < r->writer.metrics; i++) {

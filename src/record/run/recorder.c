@@ -17,8 +17,10 @@
 #include "record/flush_policy.h"
 #include "record/part_file.h"
 #include "record/recorder_state.h"
+#include "record/run/options.h"
 #include "record/run/overhead_limit.h"
 #include "record/run/running.h"
+#include "record/run/site_checks.h"
 #include "record/run/take_method.h"
 #include "record/run/vector_sampling.h"
 #include "record/step/put_step.h"
@@ -59,33 +61,8 @@ static void free_recorder(sr_recorder *r) {
     for (int i = 0; i < COPY_TEXTS; i++) free(r->copied[i]);
     map_free(&r->names);
     free(r->site), free(r->state), free(r->expected), free(r->expected_scalars);
-    free(r->embedding), free(r->path), free(r->part);
+    free(r->embedding), free(r->path), free(r->part), free(r->home);
     free(r);
-}
-
-static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failure *why) {
-    const sr_options defaults = SR_OPTIONS_DEFAULT;
-    r->options = defaults;
-    if (!given) return SR_OK;
-    sr_status status = abi_struct_take(&r->options, sizeof r->options, given, "sr_options", why);
-    if (status != SR_OK) return status;
-    const sr_options *o = &r->options;
-    if (o->vectors_every < -1 || o->planned_steps < 0 || o->planned_spectra < 0 ||
-        o->size_limit < 0 || o->flush_steps < 1 || !(o->flush_seconds >= 0) || o->threads < 0 ||
-        !(o->overhead >= 0) || (unsigned)o->sync > SR_SYNC_NONE ||
-        (o->ranks && strlen(o->ranks) >= SR_REASON_SIZE))
-        return sr_fail(
-            why, SR_USAGE,
-            "sr_options: vectors_every %lld, planned_steps %lld, size_limit %lld, "
-            "flush_steps %lld, flush_seconds %g, threads %d, overhead %g, sync %d, ranks "
-            "of %zu bytes",
-            (long long)o->vectors_every, (long long)o->planned_steps, (long long)o->size_limit,
-            (long long)o->flush_steps, o->flush_seconds, o->threads, o->overhead, (int)o->sync,
-            o->ranks ? strlen(o->ranks) : 0);
-    if (o->pairs < 0 || o->pairs > INT32_MAX || (o->pairs > 0 && !o->final))
-        return sr_fail(why, SR_USAGE, "sr_options: pairs %lld %s", (long long)o->pairs,
-                       o->final ? "of a site" : "without final");
-    return SR_OK;
 }
 
 static sr_status copy_info(sr_recorder *r, sr_failure *why) {
@@ -130,7 +107,8 @@ static sr_status create_file(sr_recorder *r, sr_failure *why) {
     return status;
 }
 
-sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *why) {
+sr_recorder *recorder_create(const char *path, const sr_options *options, bool copies,
+                             sr_failure *why) {
     if (!path || !*path) {
         sr_fail(why, SR_USAGE, "sr_create: no path");
         return NULL;
@@ -141,15 +119,19 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
         return NULL;
     }
     r->step = r->ended = r->eval_step = -1;
-    r->owner = getpid();
+    r->owner = getpid(), r->copies = copies;
     r->clock_start = r->clock_flush = recorder_clock();
-    sr_status status = take_options(r, options, why);
+    sr_status status = recorder_take_options(r, options, copies, why);
     if (status == SR_OK) status = part_file_reserve(r, path, why);
     if (status == SR_OK) status = copy_info(r, why);
     if (status == SR_OK) status = create_file(r, why);
     if (status == SR_OK) return r;
     free_recorder(r);
     return NULL;
+}
+
+sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *why) {
+    return recorder_create(path, options, false, why);
 }
 
 const char *sr_lock_refused(const sr_recorder *r) {
@@ -177,41 +159,6 @@ static sr_status reserve_site(sr_recorder *r) {
     return SR_OK;
 }
 
-static sr_status check_site(sr_recorder *r, const sr_site *s) {
-    sr_failure *why = &r->failure;
-    if (!s->name || !*s->name)
-        return sr_fail(why, SR_USAGE, "%s: sr_add_site: a site has no name", r->path);
-    if (strlen(s->name) >= SR_NAME_SIZE || (s->norm && strlen(s->norm) >= SR_NAME_SIZE) ||
-        (s->kind && strlen(s->kind) >= SR_KIND_SIZE))
-        return sr_fail(why, SR_USAGE,
-                       "%s: site %s: name, norm (< %d bytes) or kind (< %d) too long", r->path,
-                       s->name, SR_NAME_SIZE, SR_KIND_SIZE);
-    for (const char *c = s->name; *c; c++)
-        if ((unsigned char)*c < ' ')
-            return sr_fail(why, SR_USAGE, "%s: a site name with control characters", r->path);
-    if (s->width < 1 || r->width + s->width > INT32_MAX)
-        return sr_fail(why, SR_USAGE, "%s: site %s: width %d", r->path, s->name, s->width);
-    if ((unsigned)s->family >= SR_FAMILY_COUNT || (unsigned)s->repeat > SR_REPEAT_MERGE)
-        return sr_fail(why, SR_USAGE, "%s: site %s: family %d, repeat %d", r->path, s->name,
-                       (int)s->family, (int)s->repeat);
-    if ((!isnan(s->alpha) && !(s->alpha >= 0 && s->alpha <= 1)) ||
-        (!isnan(s->eps) && !(s->eps >= 0 && isfinite(s->eps))))
-        return sr_fail(
-            why, SR_USAGE,
-            "%s: site %s: alpha %g is not within 0 and 1, or eps %g negative or infinite", r->path,
-            s->name, s->alpha, s->eps);
-    sr_run_site method;
-    if (!recorder_take_method(&method, s))
-        return sr_fail(why, SR_USAGE,
-                       "%s: site %s: axis '%.32s', uses '%.32s', constants '%.32s' do not go with "
-                       "family %s",
-                       r->path, s->name, s->axis ? s->axis : "", s->uses ? s->uses : "",
-                       s->constants ? s->constants : "", sr_family_name(s->family));
-    if (map_find(&r->names, s->name, strlen(s->name)) >= 0)
-        return sr_fail(why, SR_USAGE, "%s: site %s declared twice", r->path, s->name);
-    return SR_OK;
-}
-
 /* OWN has the distances of the statistics that it uses. */
 static uint32_t scalars_of(const sr_run_site *s) {
     const bool sigma = sr_run_uses(s, "mu") || sr_run_uses(s, "sigma2");
@@ -224,7 +171,7 @@ int sr_add_site(sr_recorder *r, const sr_site *given) {
     sr_site taken = {0}, *s = &taken;
     if (!r || recorder_too_late(r, "sr_add_site") ||
         abi_struct_take(s, sizeof *s, given, "sr_site", &r->failure) != SR_OK ||
-        check_site(r, s) != SR_OK || reserve_site(r) != SR_OK)
+        site_check(r, s) != SR_OK || reserve_site(r) != SR_OK)
         return -1;
     sr_run_site *at = &r->site[r->sites];
     *at = (sr_run_site){.size = sizeof *at,
@@ -273,7 +220,7 @@ sr_status sr_set_observed(sr_recorder *r, int site) {
 sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64_t cols) {
     if (!r || recorder_too_late(r, "sr_add_embedding")) return recorder_check(r);
     if (!name || !*name || strlen(name) >= SR_NAME_SIZE || strchr(name, '/') || *name == '.' ||
-        rows < 1 || cols < 1)
+        rows < 1 || cols < 1 || !recorder_is_text(r, name))
         return sr_fail(&r->failure, SR_USAGE, "%s: embedding '%s' of %lld x %lld", r->path,
                        name ? name : "", (long long)rows, (long long)cols);
     if (r->embeddings == SR_EMBEDDINGS_MAX)
@@ -292,7 +239,9 @@ sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64
 
 sr_status sr_set_embedding_method(sr_recorder *r, const char *name, const char *method) {
     if (!r || recorder_too_late(r, "sr_set_embedding_method")) return recorder_check(r);
-    for (int i = 0; i < r->embeddings && name && method && strlen(method) < SR_METHOD_SIZE; i++)
+    for (int i = 0; i < r->embeddings && name && method && strlen(method) < SR_METHOD_SIZE &&
+                    recorder_is_text(r, method);
+         i++)
         if (strcmp(r->embedding[i].name, name) == 0) {
             memcpy(r->embedding[i].method, method, strlen(method) + 1);
             return SR_OK;
@@ -360,9 +309,10 @@ int64_t sr_projected_bytes(const sr_recorder *r) {
 
 /* -- steps ----------------------------------------------------------------------------------- */
 
-sr_status recorder_start(sr_recorder *r) {
+sr_status recorder_declare(sr_recorder *r) {
     const double began = recorder_clock();
     if (r->failure.status != SR_OK || recorder_in_fork(r) || r->started) return recorder_check(r);
+    if (!r->copies && site_settle(r) != SR_OK) return recorder_check(r);
     r->every = r->least_every = sr_vectors_every(r);
     overhead_limit_declare(r);
     if (r->failure.status != SR_OK) return recorder_check(r);
@@ -372,11 +322,20 @@ sr_status recorder_start(sr_recorder *r) {
     w->sync_flushes = r->options.sync == SR_SYNC_FLUSH;
     w->sync_end = r->options.sync != SR_SYNC_NONE;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
+    char room[PATH_MAX];
+    const char *const part = part_file_at(r, r->part, room);
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK &&
-                 (!w->sync_flushes || file_sync_directory(r->part, &r->failure) == SR_OK);
+                 (!w->sync_flushes || file_sync_directory(part, &r->failure) == SR_OK);
     r->clock_flush = r->clock_row = recorder_clock();
     r->own_seconds += r->clock_flush - began;
     return recorder_check(r);
+}
+
+sr_status recorder_start(sr_recorder *r) {
+    if (r->failure.status != SR_OK || !r->resuming) return recorder_declare(r);
+    return sr_fail(&r->failure, SR_STATE,
+                   "%s: options.resume, but sr_copy_rows has copied nothing before the first row",
+                   r->path);
 }
 
 sr_status sr_begin_step(sr_recorder *r, int64_t step) {
@@ -384,7 +343,10 @@ sr_status sr_begin_step(sr_recorder *r, int64_t step) {
     if (r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: step %lld begun inside step %lld", r->path,
                        (long long)step, (long long)r->step);
-    if (step < 0 || step <= r->step)
+    if (step < 0)
+        return sr_fail(&r->failure, SR_USAGE, "%s: step %lld is negative", r->path,
+                       (long long)step);
+    if (step <= r->step)
         return sr_fail(&r->failure, SR_USAGE, "%s: step %lld after step %lld", r->path,
                        (long long)step, (long long)r->step);
     if (recorder_start(r) != SR_OK || flush_policy_when_due(r) != SR_OK) return recorder_check(r);
@@ -426,21 +388,6 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
     return flush_policy_when_due(r);
 }
 
-/* -- beside the steps ------------------------------------------------------------------------ */
-
-sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
-                                 const double *values) {
-    if (!r || recorder_start(r) != SR_OK) return recorder_check(r);
-    for (int i = 0; i < r->embeddings && name && values; i++)
-        if (strcmp(r->embedding[i].name, name) == 0)
-            return writer_put_singular_values(&r->writer, &r->embedding[i], step, values,
-                                              &r->failure) == SR_OK
-                       ? flush_policy_beside(r)
-                       : recorder_check(r);
-    return sr_fail(&r->failure, SR_USAGE, "%s: no embedding '%s', or no values", r->path,
-                   name ? name : "");
-}
-
 /* -- the end --------------------------------------------------------------------------------- */
 
 static sr_status take_finish(sr_finish *finish, const sr_finish *given, sr_failure *why) {
@@ -455,6 +402,14 @@ static sr_status take_finish(sr_finish *finish, const sr_finish *given, sr_failu
                    s ? s : "");
 }
 
+/* An open evaluation would be dropped with its metrics. */
+static void check_open(sr_recorder *r, const sr_finish *finish) {
+    if (r->failure.status != SR_OK || !r->in_eval || strcmp(finish->status, "complete") != 0)
+        return;
+    sr_fail(&r->failure, SR_STATE, "%s: sr_close inside the evaluation at step %lld", r->path,
+            (long long)r->eval_step);
+}
+
 /* Writes the end of the file. After a misuse of the recorder (not after a failed write) the earlier
  * rows are kept, too. */
 static void finish_file(sr_recorder *r, const sr_finish *finish) {
@@ -465,14 +420,20 @@ static void finish_file(sr_recorder *r, const sr_finish *finish) {
     bool mistaken = r->failure.status != SR_OK;
     end.status = mistaken ? "failed" : finish->status;
     end.reason = mistaken ? r->failure.text : finish->reason;
+    char open[64];
+    if (r->in_step && !(end.reason && *end.reason)) {
+        snprintf(open, sizeof open, "closed inside step %lld, which is not recorded",
+                 (long long)r->step);
+        end.reason = open;
+    }
     end.weights_digest = finish->weights_digest;
     end.finished = finished, end.wall_seconds = seconds;
     if (r->source_end)
         end.finished = r->source_end->finished, end.wall_seconds = r->source_end->wall_seconds;
     sr_failure late = {0};
     sr_status status = SR_OK;
-    if (!r->started && mistaken) return; /* the file has no rows */
-    if (!r->started) status = recorder_start(r);
+    if ((!r->started || r->resuming) && mistaken) return; /* the file has no rows of its own */
+    if (!r->started || r->resuming) status = recorder_start(r);
     if (status == SR_OK && !mistaken) status = running_put(r);
     if (status == SR_OK) status = writer_finish(&r->writer, &end, &late);
     if (status == SR_OK) part_file_publish(r, &late);
@@ -481,7 +442,8 @@ static void finish_file(sr_recorder *r, const sr_finish *finish) {
 
 /* Removes a file that has no rows, or only rows of another file. */
 static void forget_useless(const sr_recorder *r) {
-    if (!r->started || r->resuming) unlink(r->part);
+    char room[PATH_MAX];
+    if (!r->started || r->resuming) unlink(part_file_at(r, r->part, room));
 }
 
 sr_status sr_close(sr_recorder *r, const sr_finish *given, sr_failure *why) {
@@ -489,7 +451,8 @@ sr_status sr_close(sr_recorder *r, const sr_finish *given, sr_failure *why) {
     sr_finish finish = {0};
     const bool alien = recorder_in_fork(r);
     take_finish(&finish, given, &r->failure);
-    if (!r->writer.broken && !r->resuming) finish_file(r, &finish);
+    check_open(r, &finish);
+    if (!r->writer.broken) finish_file(r, &finish);
     sr_status status = r->failure.status;
     if (status != SR_OK && why && why->status == SR_OK) *why = r->failure;
     if (status != SR_OK && !alien) forget_useless(r);

@@ -10,6 +10,7 @@
 #include "record/part_file.h"
 #include "record/recorder_state.h"
 #include "runfile/abi_struct.h"
+#include "runfile/descending.h"
 #include "runfile/read/datasets/read_custom.h"
 #include "runfile/read/datasets/read_metrics.h"
 #include "runfile/read/datasets/read_spectra.h"
@@ -339,7 +340,7 @@ static sr_status copy_embedding(copier *c, run_embedding *e) {
         }
         if (c->up_to >= 0 && step > c->embeddings_up_to) continue;
         if (!copy_plan_includes(c->plan, step)) continue;
-        if (step < e->last || !reader_descends(value, from.values)) {
+        if (step < e->last || !run_descends(value, from.values)) {
             sr_fail(&lost, SR_FORMAT,
                     "%s: /embeddings/%s: steps or singular values in a wrong order", c->f->path,
                     e->name);
@@ -354,7 +355,7 @@ static sr_status copy_embedding(copier *c, run_embedding *e) {
 }
 
 static sr_status copy_all(copier *c) {
-    sr_status status = recorder_start(c->r);
+    sr_status status = recorder_declare(c->r);
     if (status == SR_OK) status = copier_allocate(c);
     if (status == SR_OK) status = copy_steps(c);
     if (status == SR_OK) status = copy_evals(c);

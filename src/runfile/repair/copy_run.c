@@ -227,7 +227,7 @@ static sr_status create(run_copier *c, const char *path, sr_failure *why) {
         info.config = c->config;
     }
     const sr_options o = options_of(c, c->part[0].f, &info);
-    if (!(c->r = sr_create(path, &o, why))) return why->status;
+    if (!(c->r = recorder_create(path, &o, true, why))) return why->status;
     recorder_take_created(c->r, info.created);
     for (int i = 0; i < COPY_TEXTS; i++) c->r->copied[i] = c->text[i], c->text[i] = NULL;
     copy_add_sites(c->r, c->part[0].f, &c->o->choice, &losses);

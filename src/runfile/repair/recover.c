@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/recorder_state.h"
 #include "runfile/abi_struct.h"
 #include "runfile/repair/copy.h"
 #include "runfile/repair/copy_declare.h"
@@ -80,7 +81,7 @@ static sr_status recover(sr_runfile *f, const char *path, bool force, int64_t up
     if (copy_check_target(f->path, path, why) != SR_OK) return why->status;
     sr_options o = copy_options_like(f, &f->info);
     o.force = force;
-    sr_recorder *r = sr_create(path, &o, why);
+    sr_recorder *r = recorder_create(path, &o, true, why);
     if (!r) return why->status;
     if (copy_all(r, f, up_to_step, count, losses) != SR_OK) return give_up(r, f, why);
     snprintf(part, sizeof part, "%s", r->part);
