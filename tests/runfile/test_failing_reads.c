@@ -42,7 +42,7 @@ static sr_status check_fault(const char *name, const char *fault, sr_failure *wh
 }
 
 static sr_status check_growing(sr_failure *why) {
-    return check_fault("killed.h5", "running, 16 steps readable", why);
+    return check_fault("killed.h5", "unfinished, 16 steps readable", why);
 }
 
 static sr_status check_damaged(sr_failure *why) {

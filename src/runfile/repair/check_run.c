@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/containers/vector.h"
+#include "runfile/descending.h"
 #include "runfile/read/datasets/read_custom.h"
 #include "runfile/read/datasets/read_metrics.h"
 #include "runfile/read/datasets/read_pairs.h"
@@ -154,7 +155,7 @@ static void check_embeddings(run_checker *w) {
             status = sr_fail(w->why, SR_MEMORY, "%s: embedding %s", w->f->path, name);
         for (int64_t k = 0, last = 0; status == SR_OK && k < e.records; k++) {
             status = sr_run_singular_values(w->f, name, k, &step, value, w->why);
-            if (status == SR_OK && (step < last || !reader_descends(value, e.values)))
+            if (status == SR_OK && (step < last || !run_descends(value, e.values)))
                 status = damaged(w, h5_path_of("/embeddings/%s", name).text,
                                  "steps or singular values in a wrong order");
             last = step;
@@ -169,11 +170,13 @@ static sr_status check_state(const run_checker *w) {
     for (int i = 0; i < COMMITTED_COUNT; i++)
         if (!w->f->cut_at && w->f->committed[i] > w->f->extent_least[i])
             return damaged(w, run_committed_names[i], "rows are missing");
-    if (strcmp(info->status, "complete") == 0 && !w->f->unfinished) return SR_OK;
+    /* HDF5 closes the file of a program that exits without sr_close: "running" */
+    const bool unfinished = w->f->unfinished || strcmp(info->status, "running") == 0;
+    if (strcmp(info->status, "complete") == 0 && !unfinished) return SR_OK;
     sr_status status = sr_fail(w->why, SR_STATE, "%s: %s, %lld steps readable%s%s", w->f->path,
-                               w->f->unfinished ? "unfinished" : info->status,
-                               (long long)info->steps, *info->reason ? ": " : "", info->reason);
-    if (w->f->unfinished) sr_hint(w->why, "%s", RECOVER_HINT);
+                               unfinished ? "unfinished" : info->status, (long long)info->steps,
+                               *info->reason ? ": " : "", info->reason);
+    if (unfinished) sr_hint(w->why, "%s", RECOVER_HINT);
     return status;
 }
 
