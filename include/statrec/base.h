@@ -22,7 +22,8 @@ extern "C" {
 int sr_abi_version(void);     /* of the library in use */
 const char *sr_version(void); /* "0.2.0" */
 
-/* A struct with its size: SR_INIT(sr_site, .name = "norm1", .width = 64). */
+/* A struct with its size: SR_INIT(sr_site, .name = "norm1", .width = 64). Other fields are 0, so
+ * that sr_options needs SR_OPTIONS_DEFAULT instead. Not for C++, which has no compound literals. */
 #define SR_INIT(type, ...) ((type){.size = sizeof(type), __VA_ARGS__})
 
 typedef enum sr_status {

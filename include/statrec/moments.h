@@ -20,9 +20,9 @@ extern "C" {
 /* The type of a tensor's elements. SR_BFLOAT16 is the upper half of a binary32. */
 typedef enum { SR_FLOAT32, SR_FLOAT64, SR_BFLOAT16, SR_FLOAT16 } sr_element;
 
-/* A read-only tensor [outer, channels, inner]. Element (o, c, i) is a value of feature c; a row is
- * one (o, i). Channels last (NLC, NHWC): outer has all rows, inner is 1. Channels first (NCL,
- * NCHW): outer is N, inner is L or H*W. */
+/* A read-only, contiguous tensor [outer, channels, inner], inner >= 1. Element (o, c, i) is a value
+ * of feature c; a row is one (o, i). Channels last (NLC, NHWC): outer has all rows, inner is 1.
+ * Channels first (NCL, NCHW): outer is N, inner is L or H*W. */
 typedef struct sr_tensor {
     size_t size;
     const void *data;

@@ -31,7 +31,9 @@
  * The recorder never prints, never exits and never stops its host program. It keeps the first
  * failure; later calls do nothing and return it, and sr_close reports it. Declare sites before the
  * first step. The file is PATH.part while it grows (readable by HDF5 SWMR). sr_close renames it to
- * PATH, unless another file appeared there. Call the recorders of a process from one thread at a
+ * PATH, unless another file appeared there. A relative PATH belongs to the working directory of
+ * sr_create, wherever the program goes later. In C++ set the size of a struct yourself:
+ * `sr_site s{}; s.size = sizeof s;`. Call the recorders of a process from one thread at a
  * time, since HDF5 has global state. In a forked child all calls fail and write nothing.
  */
 #ifndef STATREC_RECORD_H
@@ -51,39 +53,45 @@ extern "C" {
 
 typedef struct sr_recorder sr_recorder;
 
-/* When written rows become durable (fdatasync). A killed process loses no flushed row in any case.
- * A power failure loses the rows after the last flush, or all rows. */
+/* When written rows become durable (fdatasync). A killed process loses the rows since the last
+ * flush (flush_steps, flush_seconds), and no flushed row in any case. A power failure loses the
+ * rows after the last flush, or all rows. */
 typedef enum sr_sync {
     SR_SYNC_FLUSH, /* at every flush */
     SR_SYNC_CLOSE, /* when the run has ended */
     SR_SYNC_NONE   /* when the system writes them */
 } sr_sync;
 
-/* Texts are copied. A NULL text is stored as "". */
+/* Begin with SR_OPTIONS_DEFAULT: 0 is no valid value of all fields. Texts are copied and are UTF-8.
+ * A NULL text is stored as "". */
 typedef struct sr_options {
     size_t size;
     bool force; /* replace PATH and PATH.part */
     const char *program, *version, *command, *config, *host, *git, *model, *data;
     /* "images" (classification), "pairs" (translation), or a word of the host program. */
     const char *task;
-    const char *loss_reduction; /* "sum" or "mean": of the loss whose gradient sites receive */
-    const char *parent;         /* "file step" that a resumed run continues, or "" */
+    /* "sum" or "mean" over the rows: reduction of the loss whose gradient the sites receive. Other
+     * texts and NULL are rejected. Programs scale g_*_sum and g_*_mean by it. */
+    const char *loss_reduction;
+    const char *parent; /* "file step" that a resumed run continues, or "" */
     uint64_t seed;
     int threads;
     bool scalars, vectors; /* what to record */
     /* Record vectors in steps divisible by it. 0: never. -1: every step while the projected file is
      * below size_limit, else at a larger spacing. Without planned_steps the spacing grows with the
-     * run, so that its vectors cover all of it. */
+     * run, so that its vectors cover all of it; where the data of every step nearly fill
+     * size_limit, one row of vectors may be left, or none. */
     int64_t vectors_every;
     int64_t planned_steps;   /* for the projection; 0 = unknown */
     int64_t size_limit;      /* bytes; default 2e9 */
-    int64_t flush_steps;     /* default 64 */
-    double flush_seconds;    /* default 5 */
+    int64_t flush_steps;     /* flush after so many rows, default 64: a kill loses no more */
+    double flush_seconds;    /* and when the oldest row is older, default 5; 0: every row */
     double started;          /* seconds since the epoch; 0 = now */
     bool spectra, final;     /* declare /spectra, /final */
     int64_t planned_spectra; /* rows of /spectra, for the projection */
     /* PATH or PATH.part is the run to resume. Both stay unchanged until sr_copy_rows has copied it.
-     * Then the new file is PATH.part, and PATH when it is closed. */
+     * Then the new file is PATH.part, and PATH when it is closed. Without sr_copy_rows the first
+     * row and sr_close fail (SR_STATE), and nothing is changed. */
     bool resume;
     /* sr_flush and sr_close store the running statistics of sr_take_*, so that a run can resume. */
     bool running;
@@ -112,11 +120,16 @@ typedef enum {
     SR_REPEAT_MERGE
 } sr_repeat;
 
-/* Analyses use these properties, never the name of the method. */
+/* Analyses use these properties, never the name of the method. Texts are UTF-8.
+ *
+ * A layer with frozen statistics, which normalizes with its running ones, depends on no batch
+ * statistic: call sr_take_forward without sr_take_backward and put mu and sigma2 (or psi2). Its
+ * distances are recorded, and what belongs to the backward pass is NaN (docs/norms.md 24). */
 typedef struct sr_site {
     size_t size;
     /* name: "encoder.0.norm1". NAME@K with a number K >= 1 is reserved for site NAME in shard or
-     * rank K; shard 0 is NAME itself. norm: a method of `statrec list norms`, or your own word. */
+     * rank K; shard 0 is NAME itself. NAME and all smaller K must be there, of the same width.
+     * norm: a method of `statrec list norms`, or your own word. */
     const char *name, *norm;
     /* The part of the model: "conv", "encoder", "decoder", or your own word. Result tables separate
      * the decoder's normalization by it. */
@@ -125,11 +138,15 @@ typedef struct sr_site {
      * few scalars (sr_put_vector). */
     sr_family family;
     int width;         /* features d */
-    int depth;         /* index in the forward pass, from 0; different for each site */
+    int depth;         /* index in the forward pass; different for each site but NAME@K, which has
+                          that of NAME. All 0: the order of sr_add_site. */
     int layer_scale;   /* groups, 0 = none */
-    double eps, alpha; /* alpha weighs the OLD running value; NaN without running statistics */
+    double eps, alpha; /* alpha weighs the OLD running value; NaN without running statistics, as 0
+                          at a ROW or NONE site that is not observed. eps NaN: unknown; what needs
+                          it is NaN. */
     /* As in SR_METHOD_TEXTS: "batch", "mu,sigma2", "". NULL: as the family has it; ROW and OWN have
-     * no default for uses. Values that contradict the family are rejected. */
+     * no default for uses. Values that contradict the family are rejected. SIGMA, PSI and PN have
+     * no constants, since their formulas differentiate the statistics: use OWN and put the g_*. */
     const char *axis, *uses, *constants;
     bool layer_scale_own; /* the layer scale is part of the method */
     sr_repeat repeat;
@@ -202,7 +219,8 @@ bool sr_wants_vectors(const sr_recorder *r);
 /* Puts statistics of the current step, value [width of the site]. sr_end_step derives the scalars
  * that follow from vectors and rows; put the others by sr_put_scalar. At a site of SR_FAMILY_NONE
  * that is not observed, sum_g, sum_gx, nu, Gamma_t and Lambda_t are rejected (SR_USAGE): they have
- * no meaning without a family. */
+ * no meaning without a family. (sr_take_* and sr_put_backward store sum_g and sum_gx there, with
+ * SIGMA's xhat.) */
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows);
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
 /* which: one of sr_scalar, or an id of sr_declare_scalar. The last value counts. */
@@ -222,19 +240,25 @@ sr_family sr_family_find(const char *name);
 /* Takes raw tensors of the current step (statrec/moments.h) and computes mu_B, sigma2_B, psi2_B,
  * gamma, sum_g and sum_gx at sr_end_step.
  *
- * x: the input of the normalization. gamma [channels]: its gain; NULL: ones. x is not copied: keep
- * it unchanged until sr_take_backward. dy: the gradient of the output, of the same shape. A
- * backward pass matches the last unmatched forward pass; extra ones are ignored. A merging site may
- * have up to 4096 unmatched forward passes. sr_site.repeat sets how several passes of a step
- * combine. Without any backward pass the last forward pass counts.
+ * x: the input of the normalization, contiguous; inner is at least 1, outer is 0 for an empty
+ * batch. gamma [channels]: its gain, copied; NULL: ones. x is not copied: keep it and its mask
+ * unchanged until sr_take_backward. dy: the gradient of the output, of the same shape; x.valid
+ * counts for both, and dy.valid is not read. A backward pass matches the last unmatched forward
+ * pass; extra ones are ignored. A merging site may have up to 4096 unmatched forward passes.
+ * sr_site.repeat sets how several passes of a step combine. Without any backward pass the last
+ * forward pass counts.
  *
- * The recorder keeps running statistics with the site's alpha (none if NaN), updated once a step. A
- * host program with its own running statistics puts them in the same step (sr_put_vector: mu,
- * sigma2, psi2, nu). Other vectors, rows and scalars that it puts replace the recorder's, too.
+ * The recorder keeps running statistics with the site's alpha (none if NaN), updated once a step.
+ * If you record every K-th pass, they are those of the recorded passes. `--burn-in auto` counts
+ * step numbers: use --burn-in with K times the number, or number the recorded steps 1, 2, 3. A host
+ * program with its own running statistics puts them in the same step (sr_put_vector: mu, sigma2,
+ * psi2, nu). Other vectors, rows and scalars that it puts replace the recorder's, too.
  *
  * xhat of sum_gx: SIGMA, ROW, OWN, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B +
- * eps); PN x / sqrt(psi2 + eps), psi2 from before the update. dx_norm and direct_norm are missing
- * for merged passes. */
+ * eps); PN x / sqrt(psi2 + eps), psi2 from before the update; without alpha put psi2 (else
+ * SR_USAGE). sum_gx of a ROW site is thus no dL/dgamma. dx_norm and direct_norm are missing for
+ * merged passes. dx_norm is a difference of sums: with one or two rows it loses digits by
+ * cancellation. */
 sr_status sr_take_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma);
 sr_status sr_take_backward(sr_recorder *r, int site, const sr_tensor *dy);
 
@@ -277,20 +301,23 @@ sr_status sr_put_scalars(sr_recorder *r, int which, const int *site, const doubl
 double sr_own_seconds(const sr_recorder *r);
 void sr_add_seconds(sr_recorder *r, double seconds);
 
-/* Puts singular values [width], descending, of a site's input and gradient in the current step,
- * with the number of valid rows. value[k] NULL: none. Needs options.spectra. */
+/* Puts singular values [width], descending and not negative (SR_USAGE), of a site's input and
+ * gradient in the current step, with the number of valid rows. value[k] NULL: none. Needs
+ * options.spectra. */
 sr_status sr_put_spectrum(sr_recorder *r, int site, int64_t rows,
                           const double *const value[SR_SPECTRUM_COUNT]);
 
 sr_status sr_end_step(sr_recorder *r, const sr_step *row);
 
-/* Records one row of /evals: begin, metrics, end. step: the step before the evaluation, not smaller
- * than the last one's. epoch: passes over the training data so far, or NaN. Put each metric at most
- * once; a missing one is NaN. Up to 16 evaluations may come before the first step. */
+/* Records one row of /evals: begin, metrics, end. step: the pass before the evaluation, recorded or
+ * not; not smaller than the last one's. epoch: passes over the training data so far, or NaN. Put
+ * each metric at most once; a missing one is NaN. Up to 16 evaluations may come before the first
+ * step. */
 sr_status sr_begin_eval(sr_recorder *r, int64_t step, double epoch);
 sr_status sr_put_metric(sr_recorder *r, const char *name, double value);
 sr_status sr_end_eval(sr_recorder *r);
-/* Puts values [min(rows, cols)] of a declared embedding. */
+/* Puts values [min(rows, cols)] of a declared embedding: descending, not negative, and step not
+ * smaller than that of the last ones (SR_USAGE). */
 sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
                                  const double *values);
 
@@ -333,7 +360,8 @@ typedef struct sr_finish {
 } sr_finish;
 
 /* Flushes, closes, renames PATH.part to PATH, and always frees r. Returns the first failure of the
- * recorder. r NULL: SR_OK. */
+ * recorder. r NULL: SR_OK. A step without sr_end_step is not recorded, and /state/reason says so
+ * unless finish has a reason; "complete" inside an evaluation is a failure (SR_STATE). */
 sr_status sr_close(sr_recorder *r, const sr_finish *finish, sr_failure *why);
 /* Frees r without finishing. Leaves PATH.part as a crash would, or no file if no step began. */
 void sr_abandon(sr_recorder *r);
