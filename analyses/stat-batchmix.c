@@ -225,8 +225,13 @@ static sr_status examine_all(stat_table *t, sr_failure *why) {
         status = examine_run(t, i, &some, r + i, why);
     for (int64_t i = 0; i < t->chosen.sites; i++) rows_left += r[i].rows;
     if (status != SR_OK || rows_left) return status;
-    sr_fail(why, SR_FORMAT, "%s: no vectors recorded in steps %lld to %lld", r->path,
-            (long long)t->window[0].first, (long long)t->window[0].last);
+    const step_window *w = &t->window[0];
+    if (w->first > w->last)
+        sr_fail(why, SR_FORMAT, "%s: the burn-in of %lld steps leaves none up to step %lld",
+                r->path, (long long)w->startup, (long long)w->last);
+    else
+        sr_fail(why, SR_FORMAT, "%s: no vectors recorded in steps %lld to %lld", r->path,
+                (long long)w->first, (long long)w->last);
     sr_hint(why, "`--burn-in N` leaves out fewer steps at the beginning");
     return SR_FORMAT;
 }

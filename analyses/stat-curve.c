@@ -38,7 +38,7 @@ static const option rows[] = {
     FLAG_OPTION("Output", "evals", AT(evals), "no",
                 "print a row for each evaluation instead of each step"),
     TEXT_OPTION("Output", "metric", AT(metric), "",
-                "with --evals: print these metrics, also undeclared ones; default: all that the "
+                "with --evals: print these metrics; one must be declared; default: all that the "
                 "runs declare",
                 .value = "METRIC"),
     FLAG_OPTION("Output", "gap", AT(gap), "no",
@@ -200,6 +200,7 @@ static sr_status add_gaps(group *e, const run_set *set, bool named, sr_failure *
 static sr_status eval_columns_make(group *e, const run_set *set, const char *words,
                                    sr_failure *why) {
     const sr_run_metric *m;
+    bool any = !*words;
     sr_status status = SR_OK;
     for (int i = 0; i < EVAL_COLUMNS && status == SR_OK; i++)
         status = add_column(e, eval_column[i], why);
@@ -210,10 +211,11 @@ static sr_status eval_columns_make(group *e, const run_set *set, const char *wor
     for (char *at = *words ? e->names : NULL, *end; at && status == SR_OK; at = end) {
         if ((end = strchr(at, ','))) *end++ = 0;
         if (!*at) return sr_fail(why, SR_USAGE, "--metric: an empty name in '%s'", words);
-        m = metric_find(set, at, strlen(at));
+        m = metric_find(set, at, strlen(at)), any = any || m;
         const char *definition = m ? m->definition : "declared by no run";
         status = add_column(e, (column){.name = at, .definition = definition, .metric = m}, why);
     }
+    if (!any && status == SR_OK) return metric_check(set, words, "", NULL, why);
     if (e->gap && status == SR_OK) status = add_gaps(e, set, *words, why);
     if (status == SR_OK && 2 + e->columns > TSV_COLUMNS)
         status = sr_fail(why, SR_USAGE, "%d metrics are too many for one table: --metric chooses",

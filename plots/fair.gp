@@ -17,7 +17,7 @@
 # mu_B and sigma2_B. Line: median of each 1/50 of training; band: smallest to largest value; grey: burn-in.
 # --against rows divides by what batches of as many independent rows would show. No form is free of the number of rows.
 
-if (value('f_'.gmu.'_finite') == 0) { eval refuse('no run has ||dx||: files of older versions and merged passes lack it') }
+if (value('f_'.gmu.'_finite') == 0) { eval refuse('no run has ||dx||: it is missing in files of older versions, for merged passes, and where a program put vectors without it') }
 legend_count = runs
 do for [r=1:runs] {
     legend_text[r] = run_label[r]

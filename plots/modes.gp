@@ -35,7 +35,7 @@ entry = 'difference; its mean and 95 % interval'
 entry_type = 953
 if (gaps) { eval ENTRY }
 if (!gaps) {
-    eval NOTE(with_averages > 0 ? 'Not validated with batch statistics: what running statistics cost is not measured.' : \
+    eval NOTE(with_averages > 0 ? 'No run has both metrics valid_loss and valid_loss_batch: what running statistics cost is not measured.' : \
         'These methods have no running statistics: there is no cost of them.')
 }
 eval LEGEND_ROOM

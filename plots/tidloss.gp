@@ -9,7 +9,7 @@
 #: stat tid_var
 #: table d stat-tid {run} --per-step --buckets {buckets} --site {site} --stat {stat}
 #: curves d by site x percent y {stat} buckets 50
-#: table v stat-curve {run} --evals --metric valid_loss,valid_loss_batch
+#: table? v stat-curve {run} --evals --metric valid_loss,valid_loss_batch
 #: curves v x percent y valid_loss,valid_loss_batch
 # Above: TID (--stat tid_mean, tid_var or tid_total) of the last BN layer, median and range of each 1/50 of training.
 # Below: what the discrepancy costs, the validation loss in running statistics minus that in the statistics of each

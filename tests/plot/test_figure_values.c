@@ -459,8 +459,9 @@ static void test_modes(void **state) {
     write_validated("ln.h5", true), write_validated("bn.h5", false);
     d = drawing_make("statplot modes ln.h5 bn.h5");
     check_says(d, "validation, of methods without running statistics");
-    check_says(d, "Not validated with batch statistics: what running statistics cost is not "
-                  "measured.");
+    check_says(d,
+               "No run has both metrics valid_loss and valid_loss_batch: what running statistics "
+               "cost is not measured.");
     d = drawing_make("statplot modes ln.h5");
     check_says(d, "validation");
     check_says(d, "These methods have no running statistics: there is no cost of them.");

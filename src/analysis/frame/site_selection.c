@@ -9,6 +9,7 @@
 #include "analysis/runs/run_config.h"
 #include "base/containers/vector.h"
 #include "base/options/options.h"
+#include "runfile/dataset_layout.h"
 
 /* -- statistics ------------------------------------------------------------------------------ */
 
@@ -33,6 +34,11 @@ static sr_status unknown_statistic(const statistic *stats, int count, const run_
     if (set && declared_find(set, word, SR_PER_STEP)) {
         sr_fail(why, SR_USAGE, "--stat: '%s' is a number per step, not per site", word);
         sr_hint(why, "stat-curve prints it");
+        return SR_USAGE;
+    }
+    if (run_find_column(run_vectors, SR_VECTOR_COUNT, word)) {
+        sr_fail(why, SR_USAGE, "--stat: '%s' is a vector, not a number per site", word);
+        sr_hint(why, "`stat-features --stat %s` prints it", word);
         return SR_USAGE;
     }
     const char *nearest = tool_nearest(word, names, count + more);
