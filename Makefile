@@ -198,7 +198,7 @@ comma       := ,
 ABI          := 1
 SONAME       := libstatrec.so.$(ABI)
 SO_FILE      := $(SONAME).$(VERSION)
-STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSURE_runfile/repair)),$(call srcs_of,$(m))) $(addprefix src/base/,status.c file_kind.c descriptor.c output_file.c containers/map.c containers/vector.c))
+STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSURE_runfile/repair)),$(call srcs_of,$(m))) $(addprefix src/base/,status.c file_kind.c descriptor.c globs.c output_file.c containers/map.c containers/vector.c))
 $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-z,nodelete -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \

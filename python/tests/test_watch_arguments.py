@@ -171,11 +171,11 @@ class Options(InDirectory):
                 for unit, definition in (("a\nb", ""), ("x" * 64, ""), ("", "a\nb"), ("", "x" * 512)):
                     with self.assertRaisesRegex(ValueError, "(unit|definition): a text of at most"):
                         declare("name", unit, definition)
-            statrec.tap(model(torch.randn(3, 5)), "c\td").sum().backward()
+            statrec.tap(model(torch.randn(3, 5)), "c\td@2").sum().backward()
             run.step()
         self.assertIsNone(run.failure)
         with statrec.open("run.h5") as file:
-            self.assertEqual([*file.sites], ["a\\nb", "c\\td"])
+            self.assertEqual([*file.sites], ["a\\nb", "c\\td@~2"])
 
     def test_inputs_without_rows(self):
         for x, text in ((torch.randn(5), r"its input has the shape \(5,\), without a dimension of rows"),

@@ -5,8 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
-
 double recorder_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -42,10 +40,24 @@ static bool has_control(const char *text) {
     return false;
 }
 
+/* Bytes of a character of UTF-8 (RFC 3629); 0: none. base/utf8.h needs libunistring, and libstatrec
+ * does not. */
+static int character_bytes(const char *text) {
+    const unsigned char *c = (const unsigned char *)text;
+    const int least = *c == 0xe0 ? 0xa0 : *c == 0xf0 ? 0x90 : 0x80;
+    const int most = *c == 0xed ? 0x9f : *c == 0xf4 ? 0x8f : 0xbf;
+    if (*c < 0x80) return 1;
+    if (*c < 0xc2 || *c > 0xf4 || c[1] < least || c[1] > most) return 0;
+    const int bytes = *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
+    for (int i = 2; i < bytes; i++)
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    return bytes;
+}
+
 bool recorder_is_text(const sr_recorder *r, const char *text) {
     int bytes;
     if (r->copies) return true;
-    while (*text && (bytes = utf8_bytes(text)) > 0) text += bytes;
+    while (*text && (bytes = character_bytes(text)) > 0) text += bytes;
     return !*text;
 }
 

@@ -203,6 +203,19 @@ static void test_site(void **state) {
     refuse_site(s, "site number 0: its name is not UTF-8");
     s = bn, s.kind = "\xc3";
     refuse_site(s, "site number 0: its kind is not UTF-8");
+    static const char *const good[] = {"\xc3\xa9", "\xe0\xa0\x80", "\xed\x9f\xbf",
+                                       "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"};
+    static const char *const bad[] = {
+        "\x80",         "\xc1\xbf",         "\xe0\x9f\xbf",
+        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
+        "\xf5\x80",     "\xe2\x82",         "\xe2\x82(",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        s = bn, s.name = bad[i], refuse_site(s, "its name is not UTF-8");
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        s = bn, s.name = good[i];
+        sr_abandon(create_with(&s));
+    }
     sr_recorder *r = create_with(&bn);
     sr_add_metric(r, "f\xe9", "1", "", SR_BETTER_MORE);
     expect_refused(r, SR_USAGE, "is not UTF-8");

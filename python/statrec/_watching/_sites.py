@@ -3,6 +3,7 @@ import collections
 import copy
 import fnmatch
 import math
+import re
 
 import torch
 from torch import nn
@@ -63,9 +64,10 @@ def plain_name(name):
 
 
 def _fitting(name, taken):
-    """A name as the file can have it: without control characters, of one that is too long the end, another one for
-    each site."""
+    """A name as the file can have it: without control characters and no replica (NAME@K), of one that is too long the
+    end, another one for each site."""
     name = "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)
+    name = re.sub(r"(?<=.)@(?=[1-9][0-9]*$)", "@~", name)
     for number in range(len(taken) + 1):
         mark = "~" if number == 0 else f"~{number}~"
         kept = name.encode()[-(_NAME_BYTES - len(mark)):].decode("utf-8", "ignore")

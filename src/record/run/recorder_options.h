@@ -1,6 +1,6 @@
-/* options.h -- takes and checks sr_options. */
-#ifndef RECORD_RUN_OPTIONS_H
-#define RECORD_RUN_OPTIONS_H
+/* recorder_options.h -- takes and checks sr_options. */
+#ifndef RECORD_RUN_RECORDER_OPTIONS_H
+#define RECORD_RUN_RECORDER_OPTIONS_H
 
 #include "record/recorder.h"
 

@@ -1,5 +1,5 @@
-/* options.c -- takes and checks sr_options. */
-#include "record/run/options.h"
+/* recorder_options.c -- takes and checks sr_options. */
+#include "record/run/recorder_options.h"
 
 #include <string.h>
 
