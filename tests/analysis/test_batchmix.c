@@ -431,7 +431,7 @@ static void refusals(void **state) {
                {"stat-batchmix brief.h5 --phase third", "--phase: 'third'", 2},
                {"stat-batchmix brief.h5 --length-terms 7", "length-terms", 2},
                {"stat-batchmix brief.h5 --site nowhere", "matches 'nowhere'", 1},
-               {"stat-batchmix brief.h5", "no vectors recorded in steps 460 to 60", 1},
+               {"stat-batchmix brief.h5", "the burn-in of 459 steps leaves none up to step 60", 1},
                {"stat-batchmix ln.h5", "ln.h5 has no mu", 1}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         program_result r = program_run("%s", bad[i].command);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/recorder_state.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 
@@ -63,7 +64,10 @@ static void put_step(sr_recorder *r, int step) {
 static void write_shared(const char *name, int width_of_replica, int steps, int every) {
     sr_options o = run_options();
     o.vectors_every = every;
-    sr_recorder *r = run_create(program_file(name), o);
+    sr_failure why = {0};
+    /* replicas of another width: a file of an earlier version */
+    sr_recorder *r = recorder_create(program_file(name), &o, width_of_replica != 2, &why);
+    if (!r) fail_msg("%s", why.text);
     run_add_metrics(r);
     add_site(r, "stem", "bn", 0, 2);
     add_site(r, "wide", "bn", 1, 1);
