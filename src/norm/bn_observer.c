@@ -18,8 +18,8 @@
  * weights, x and g would differ.
  *
  * The observer computes only what the method does not. Methods over a batch have batch and running
- * statistics. Methods of NORM_FAMILY_SIGMA have the sums too (with the xhat above, or their
- * release's). The sum_gx of the others uses another xhat. For hooks the observer's sum_gx replaces
+ * statistics. Methods of NORM_FAMILY_SIGMA and releases with sigma2 have the sums too (with the xhat
+ * above, or their release's). The sum_gx of the others uses another xhat. For hooks the observer's sum_gx replaces
  * it, while dgamma and dbeta stay the method's. A method that counts padded rows
  * (norm_method.padded) is not synchronized, nor is its observer.
  *
@@ -68,7 +68,8 @@ sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why) {
     observer->alpha = m->alpha > 0 ? s->options.alpha : alpha;
     /* vectors of BN and PN-V that the method does not fill */
     observer->vectors = (BATCH | RUNNING | NORM_BIT(gamma)) & ~m->vectors;
-    if (m->family != NORM_FAMILY_SIGMA) observer->vectors |= SUMS;
+    const bool release = m->padded && m->uses & NORM_BIT(sigma2);
+    if (m->family != NORM_FAMILY_SIGMA && !release) observer->vectors |= SUMS;
     observer->mu = state, observer->sigma2 = state + d, observer->psi2 = state + 2 * d;
     for (int64_t k = 0; k < d; k++)
         observer->mu[k] = 0, observer->sigma2[k] = observer->psi2[k] = 1;

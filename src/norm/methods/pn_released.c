@@ -52,7 +52,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     batch_divide(c, k, NULL, c->stat[NORM_psi2]);
     if (c->rows->mode != NORM_RUNNING) {
-        sr_status status = batch_own_statistics(c, k, (double)c->rows->valid, x);
+        sr_status status = batch_own_statistics(c, k, x);
         if (status != SR_OK) return status;
         if ((double)c->calls <= c->options->param[PARAM_WARMUP])
             batch_divide(c, k, NULL, c->stat[NORM_psi2_B]);
