@@ -104,7 +104,8 @@ static void put_pn(sr_recorder *r, const plan *p, int site, int step, uint32_t *
     put(r, site, SR_psi2, psi2);
     put(r, site, SR_gamma, one);
     put(r, site, SR_sum_gx, sum_gx);
-    if (p->psi_divides) return;
+    if (p->own_psi) put(r, site, SR_sigma2_B, (double[WIDTH]){0});
+    if (p->psi_divides || p->own_psi) return;
     put(r, site, SR_Gamma_t, Gamma);
     if (p->nu != 0) put(r, site, SR_nu, nu);
 }
@@ -170,12 +171,15 @@ static sr_recorder *create(const plan *p) {
     sr_recorder *r = run_create(program_file("run.h5"), o);
     for (int i = 0; i <= SIGMA_SITES + p->more_pn; i++) {
         const int kind = is_observed(p, i) ? 2 : i < SIGMA_SITES ? 0 : p->psi_divides ? 3 : 1;
+        const bool own = kind == 1 && p->own_psi;
         sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
                                   .name = names[i],
                                   .norm = norms[kind],
                                   .kind = p->kind ? p->kind : "layer",
-                                  .family = families[kind],
-                                  .uses = kind == 2 ? "mu,sigma2" : NULL,
+                                  .family = own ? SR_FAMILY_OWN : families[kind],
+                                  .uses = own         ? "psi2"
+                                          : kind == 2 ? "mu,sigma2"
+                                                      : NULL,
                                   .width = WIDTH,
                                   .depth = i,
                                   .layer_scale = p->layer_scale,

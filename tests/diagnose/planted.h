@@ -45,6 +45,7 @@ typedef struct plan {
     const char *method;    /* of the first sites; NULL: own-bn */
     int layer_scale;       /* groups, at every site */
     bool psi_divides;      /* pn is of the family psi */
+    bool own_psi;          /* pn is of the family own, uses psi2 and has no variance */
     bool all_observed;     /* as `observed`, of the first three sites */
     bool anew;             /* the site's running mean begins at 0 */
     bool uneven;           /* gaps of evaluations, 30 % either way */
