@@ -181,7 +181,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         if (!s->method->padded) zero_padded(c, y);
         if (s->calls != c->calls) s->calls = c->calls; /* parallel decoders only read */
     }
-    const bool final = c->rows->mode == NORM_BATCH && s->hook_frozen;
+    const bool final = c->rows->mode == NORM_BATCH && s->hook_in_batch_mode;
     if (!s->forward_hook || !(is_training(c->rows) || final)) return SR_OK;
     return call_hook(a, s->forward_hook, (norm_view){.y = y});
 }

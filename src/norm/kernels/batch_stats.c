@@ -6,8 +6,8 @@
  *
  *     1/(n d) sum_i || c * xhat_i ||_2,  c_k = gamma_k/s_k * sum_gx_k/n
  *
- * It is computed in the pass that writes dx, while the rows are in cache. With several processes it
- * is the mean over this process's rows. */
+ * It is computed in the pass that writes dx, while the rows are in cache: the mean over this
+ * process's rows, which hooks merge over all. */
 #include "norm/kernels/batch_stats.h"
 
 #include <math.h>
