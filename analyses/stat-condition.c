@@ -9,8 +9,8 @@
  *
  * The release counts padded positions in N; here N is the number of valid rows. A sigma_m of zero
  * gives infinity. It is exact for m > N. Otherwise the spectra come from X^T X in double, which
- * resolves sigma_m down to 5e-7 of sigma_1 and may turn smaller ones into 0; X itself in float32 has
- * a precision of about 1e-7.
+ * resolves sigma_m down to 5e-7 of sigma_1 and may turn smaller ones into 0; X itself in float32
+ * has a precision of about 1e-7.
  */
 #include <math.h>
 #include <stdlib.h>

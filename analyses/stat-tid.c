@@ -20,8 +20,8 @@
  *     tid_var  = mean over features of |sigma / sigma_B - 1|
  *
  * BRN averages deviations, not variances, and frozen statistics do not move: there it is this form
- * for an update that the run did not make. The code does not log their sum, tid_total. A feature that is constant over the batch (sigma_B =
- * 0) makes them infinite or NaN.
+ * for an update that the run did not make. The code does not log their sum, tid_total. A feature
+ * that is constant over the batch (sigma_B = 0) makes them infinite or NaN.
  */
 #include <math.h>
 #include <stdlib.h>
