@@ -217,6 +217,20 @@ class Blocks(unittest.TestCase):
         lines = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
         self.assertIn("ended at 0.1; not ended at 0.4 | too short to tell", lines[2])
 
+    def test_runs_that_end_at_different_steps(self):
+        """The end of one run is not compared with the middle of the other."""
+        text = "verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048"
+        for steps, said in ((range(1, 31), "runs end at different steps"), (range(1, 13), ""), (range(2, 13, 2), ""),
+                            ([*range(1, 7), *range(8, 13)], ""), ([*range(1, 7), 12], "runs are evaluated at different steps"),
+                            ([*range(1, 7), 7.5, 8.5, 9.5, 10.5, 11.5], "runs are evaluated at different steps")):
+            with self.subTest(steps):
+                for seed, noise in NOISE.items():
+                    self.run_of(f"far-{seed}-ln-2048", {int(10 * step): 3.0 + noise for step in steps})
+                    self.run_of(f"far-{seed}-bn-2048", {10 * step: 3.1 + noise for step in STEPS})
+                row = self.block(text)[2]
+                self.assertIn("+0.100" if not said else "| – | – |", row)
+                self.assertIn(f"| too short to tell ({said}) |" if said else "| difference seen: higher |", row)
+
     def test_points_need_a_bound_of_their_own(self):
         self.mistake("verdict=far of=norm against=ln value=valid_f1")
         lines = self.block("verdict=far of=norm against=ln value=valid_f1 within=0.5 norm=bn max-tokens=2048 digits=1")

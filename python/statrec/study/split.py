@@ -21,7 +21,7 @@ class Split(Verdict):
         columns = []
         for part in self.parts:
             cells, experiment = part.cells(args)
-            columns.append([mean_of(part.differences(args, cell, experiment), int(self.digits)) for cell in cells])
+            columns.append([mean_of(part.differences(args, cell, experiment)[0], int(self.digits)) for cell in cells])
         return list(zip(*columns))
 
     def lines(self, args):

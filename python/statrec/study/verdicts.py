@@ -8,7 +8,7 @@ import re
 import statistics
 
 from .evaluations import evaluations, rate_text
-from .rule import CLAIMS, DIVERGED, MISSING, NATS, SHORT, Judgement, half_width, judge
+from .rule import CLAIMS, DIVERGED, MISSING, NATS, SHORT, Judgement, apart, half_width, judge
 from .experiment import after_of, state, stop
 from .tables import experiment_of, lines_of, runs_of, sample_of, table_after
 from .printed import drawn, lines_in, named, number_in, split_words
@@ -97,8 +97,9 @@ class Verdict:
         return {}
 
     def differences(self, args, cell, experiment):
-        """[{step: difference}] of the pairs that have evaluations, None for one with a diverged run."""
-        found = []
+        """[{step: difference}] of the pairs that have evaluations, None for one with a diverged run; and why their last
+        third is not that of each run, or empty."""
+        found, lack = [], ""
         for pair in cell.pairs:
             series = [self._series(args, experiment, name) for name in pair]
             if None in series:
@@ -109,8 +110,9 @@ class Verdict:
             common = set.intersection(*map(set, series))
             signs = (1, -1, -1, 1)[:len(pair)]
             if common:
+                lack = lack or apart(common, series)
                 found.append({step: sum(sign * each[step] for sign, each in zip(signs, series)) for step in common})
-        return found
+        return found, lack
 
     def judged(self, args):
         """[(Cell, Judgement, text about the learning rate)]."""
@@ -122,7 +124,8 @@ class Verdict:
                 continue
             rates = dict(rate_text(args, experiment[name], name)[::-1] for pair in cell.pairs for name in pair)
             ended = bool(rates) and all(rates.values())
-            judgement = judge(self.differences(args, cell, experiment), ended, self.claim, self.within)
+            pairs, lack = self.differences(args, cell, experiment)
+            judgement = judge(pairs, ended, self.claim, self.within, lack)
             found.append((cell, judgement, "; ".join(sorted(rates))))
         return found
 
@@ -219,7 +222,7 @@ class Paired(Verdict):
         cells, experiment = self.cells(args)
         found = {}
         for cell in cells:
-            for pair, series in zip(cell.pairs, self.differences(args, cell, experiment)):
+            for pair, series in zip(cell.pairs, self.differences(args, cell, experiment)[0]):
                 seed = next((labels["seed"] for run, _, labels in experiment[pair[0]].runs()
                              if run == pair[0] and "seed" in labels), "")
                 row = found.setdefault(cell.labels[self.of], {})
