@@ -17,6 +17,7 @@ def options():
     told.add_argument("--resume", action="store_true")
     told.add_argument("--careful", action="store_true") # replaces no file
     told.add_argument("--deaf", action="store_true") # to SIGTERM
+    told.add_argument("--lose", action="store_true") # bn with seed 2 has no validation loss after step 4
     told.add_argument("--noisy", action=argparse.BooleanOptionalAction, default=False)
     return told.parse_args()
 
@@ -55,7 +56,9 @@ def main():
             recorder.begin_step(step)
             rate = args.end_rate or 0.05
             recorder.end_step(update=step, tokens=1, loss=3 / step, lr=1.0 + (rate - 1.0) * (step - 1) / (STEPS - 1))
-            recorder.evaluate(step, valid_loss=3 + 0.01 * args.seed ** 2 + 0.1 * (args.norm == "bn") + 0.0001 * args.seed * (args.norm == "bn"))
+            gone = args.lose and args.norm == "bn" and args.seed == 2 and step > 4
+            recorder.evaluate(step, valid_loss=float("nan") if gone else 3 + 0.01 * args.seed ** 2 + (0.1 + 0.0001 * args.seed) * (
+                args.norm == "bn"))
             recorder.flush()
             if step == 3 and args.wait and not args.resume:
                 with open(args.wait, "w", encoding="utf-8"):

@@ -7,7 +7,7 @@ import tempfile
 import types
 import unittest
 
-from statrec.study import documents, evaluations, rule
+from statrec.study import documents, evaluations, rule, tables
 from support import SAMPLES
 
 STEPS = range(1, 13) # the last third: 9 to 12
@@ -230,6 +230,18 @@ class Blocks(unittest.TestCase):
                 row = self.block(text)[2]
                 self.assertIn("+0.100" if not said else "| – | – |", row)
                 self.assertIn(f"| too short to tell ({said}) |" if said else "| difference seen: higher |", row)
+
+    def test_metric_that_is_no_number_at_the_end(self):
+        nan, inf = math.nan, math.inf
+        for values, gone in (([1.0] * 12, False), ([1.0] * 11 + [nan], True), ([1.0, 1.0, nan, inf] + [1.0] * 8, False),
+                             ([1.0] * 10 + [inf, 1.0], True), ([nan, nan, 1.0] * 3 + [nan, nan], False),
+                             ([nan, nan, 1.0] * 3 + [nan] * 3, True), ([nan] * 12, False), ([], False)):
+            with self.subTest(values):
+                self.assertEqual(evaluations.lost(dict(enumerate(values))), gone)
+        self.run_of("far-2-bn-2048", {step: 3.1 if step < 5 else nan for step in STEPS})
+        row = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")[2]
+        self.assertTrue(row.endswith("| diverged: 1 of 3 pairs |"), row)
+        self.assertEqual(tables.cell([3.0, inf, 3.1], 3, 3), "1 of 3 diverged")
 
     def test_points_need_a_bound_of_their_own(self):
         self.mistake("verdict=far of=norm against=ln value=valid_f1")

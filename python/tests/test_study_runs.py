@@ -218,6 +218,15 @@ class Runs(InDirectory):
         with open("page.md", encoding="utf-8") as file:
             self.assertIn("| bn | 3.1101 | 3.1402 | – |\n", file.read())
 
+    def test_report_of_a_loss_that_is_no_number(self):
+        self.conf("lose = yes\n#: norm = ln bn\n#: seed = 1 2\n")
+        self.study("run", "grid.conf", "--jobs", "2")
+        with open("page.md", "w", encoding="utf-8") as file:
+            file.write("<!-- study: grid rows=norm value=best_valid_loss -->\n<!-- study: end -->\n")
+        self.study("report", "grid.conf", "page.md")
+        with open("page.md", encoding="utf-8") as file:
+            self.assertIn("| bn | 1 of 2 diverged |\n", file.read())
+
     def test_report_of_what_is_not_at_its_end(self):
         self.conf("end-rate = 0.5\n#: norm = ln bn\n#: seed = 1 2\n"
                   "#: report = verdict=NAME of=norm against=ln value=valid_loss claim=lower digits=1\n")

@@ -3,11 +3,13 @@
 Both come from the run file, or from what came after the run where its file is too large to be kept: a table of
 `stat-curve --evals`, one of `statrec evaluate` of a single checkpoint, a line of `stat-table`; a column `lr`.
 """
+import math
 import os
 import re
 
 from .experiment import after_of, state
 from .printed import lines_in, printed
+from .rule import last_third
 
 STEEP = 1 / 3 # of the peak: where a learning rate without an end counts as low
 LAST = 0.05 # of the peak: where one that falls to its end has ended
@@ -43,11 +45,11 @@ def evaluations_in(text, metric):
     return {}
 
 
-def evaluations(args, experiment, name, metric):
-    """{step: value of the metric} of a run, of all its evaluations that were kept and are numbers. A-B: a difference of two
-    metrics of the run."""
+def kept(args, experiment, name, metric):
+    """{step: value of the metric} of a run, of all its evaluations that were kept; NaN: it is no number, or was not recorded
+    there. A-B: a difference of two metrics of the run."""
     if "-" in metric:
-        one, other = (evaluations(args, experiment, name, part) for part in metric.split("-", 1))
+        one, other = (kept(args, experiment, name, part) for part in metric.split("-", 1))
         return {step: one[step] - other[step] for step in one if step in other}
     path, found = os.path.join(args.out, f"{name}.h5"), {}
     if os.path.exists(path):
@@ -55,7 +57,26 @@ def evaluations(args, experiment, name, metric):
     for label, text in () if found else tables_after(args, experiment, name):
         if len(experiment.after[label]) == 1: # of the run itself, not of an average
             found.update(evaluations_in(text, metric))
-    return {step: value for step, value in found.items() if value == value}
+    return found
+
+
+def numbers_in(series):
+    """Those of the values that are numbers."""
+    return {step: value for step, value in series.items() if math.isfinite(value)}
+
+
+def evaluations(args, experiment, name, metric):
+    """{step: value of the metric} of a run, of all its evaluations that were kept and are numbers."""
+    return numbers_in(kept(args, experiment, name, metric))
+
+
+def lost(series):
+    """Whether a metric is no number any more at the end of a run. A metric that is recorded at some steps is NaN between
+    them: only more of NaN than between two numbers counts."""
+    if any(math.isinf(value) for _, value in last_third(series)):
+        return True
+    gaps = "".join("x" if math.isfinite(value) else "-" for _, value in sorted(series.items())).split("x")
+    return len(gaps) > 1 and len(gaps[-1]) > max(map(len, gaps[:-1]))
 
 
 def options_of(args, experiment, name):

@@ -1,5 +1,6 @@
 """Tables, figures and quotations made of the runs that are done. The package's head describes the blocks."""
 import itertools
+import math
 import os
 import re
 import shlex
@@ -7,6 +8,7 @@ import statistics
 
 from .rule import half_width
 from .archive import unpack
+from .evaluations import kept, lost
 from .experiment import DONE, Experiment, after_of, beside, finished, state, stop
 from .restored import restored
 from .printed import analysis, defined, drawn, lines_in, named, number_in, printed, split_words
@@ -51,8 +53,8 @@ def table_after(args, names, where):
 
 
 def cell(values, digits, usual):
-    """Mean and interval of the values of a cell; None: one diverged; NaN: it has no such number."""
-    values = [value for value in values if value is None or value == value]
+    """Mean and interval of the values of a cell; None, infinite: one diverged; NaN: it has no such number."""
+    values = [None if value is None or math.isinf(value) else value for value in values if value is None or value == value]
     if not values:
         return "–"
     finite = [value for value in values if value is not None]
@@ -137,14 +139,20 @@ class Table:
         for value in self.values:
             if value not in meaning:
                 stop(f"{self.where}: {self.by[0]} has no column {value!r}")
-        diverged = {name for name in done if state(args, run_of(name)) == "diverged"}
+        experiment_of_run = {name: experiment_of(args, labels["experiment"], self.where) for name, labels in runs}
         numbers = {value: self._numbers(runs, {
-            name: None if name in diverged else number_in(found[name], value) if name in found
+            name: None if self._diverged(args, name, experiment_of_run[name], value) else number_in(found[name], value) if name in found
             else float("nan") for name in done}) for value in self.values}
         cells, rows, columns = self._cells(runs, numbers)
         usual = max(map(len, cells.values()), default=1)
         return [*self._drawn(cells, rows, columns, usual), "",
                 *self._told(args, *(len({run_of(name) for name in names}) for names in (done, dict(runs))), usual, meaning)]
+
+    def _diverged(self, args, name, experiment, value):
+        """Also where the metric itself is no number at the end: its best value is one."""
+        if state(args, run_of(name)) == "diverged":
+            return True
+        return self.by == ["stat-table"] and lost(kept(args, experiment, name, value.removeprefix("best_")))
 
     def _numbers(self, runs, numbers):
         """{name: number of its cell}, of the runs that have one."""

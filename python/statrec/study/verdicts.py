@@ -7,7 +7,7 @@ import os
 import re
 import statistics
 
-from .evaluations import evaluations, rate_text
+from .evaluations import kept, lost, numbers_in, rate_text
 from .rule import CLAIMS, DIVERGED, MISSING, NATS, SHORT, Judgement, apart, half_width, judge
 from .experiment import after_of, state, stop
 from .tables import experiment_of, lines_of, runs_of, sample_of, table_after
@@ -91,9 +91,11 @@ class Verdict:
         if state(args, name) == "diverged":
             return None
         for metric in self.values:
-            found = evaluations(args, experiment[name], name, metric)
-            if found:
-                return found
+            found = kept(args, experiment[name], name, metric)
+            if lost(found):
+                return None
+            if numbers_in(found):
+                return numbers_in(found)
         return {}
 
     def differences(self, args, cell, experiment):
