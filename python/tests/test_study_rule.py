@@ -296,6 +296,20 @@ class Blocks(unittest.TestCase):
         self.assertEqual(lines[2], "| 1 | +0.010 ± 0.005 | – |")
         self.assertEqual(lines[13], "| 12 | +0.120 ± 0.005 | +0.080 ± 0.000 |")
 
+    def test_at_each_evaluation_of_each_combination(self):
+        lines = self.block("paired=far of=norm against=ln value=valid_loss norm=bn")
+        self.assertEqual(lines[0], "| update | bn 256 | bn 2048 |")
+        self.assertEqual(lines[2], "| 1 | +0.150 ± 0.005 | +0.100 ± 0.005 |")
+
+    def test_at_each_evaluation_without_one_in_common(self):
+        """A pair without one is left out; the others keep their seeds."""
+        self.put("conf/near.conf", CONF)
+        for norm, loss in (("ln", 3.0), ("bn", 3.2)):
+            self.run_of(f"near-2-{norm}-2048", {20: loss})
+        self.run_of("far-1-bn-2048", {100: 9.0})
+        lines = self.block("paired=far,near of=norm against=ln value=valid_loss norm=bn max-tokens=2048 since=12")
+        self.assertEqual(lines[-4], "| 20 | +0.200 | +0.100 |")
+
     def test_mistakes(self):
         for text in ("verdict=far", "verdict=far of=norm against=ln value=valid_loss claim=better", "verdict=far of=norm against=rbn "
                      "value=valid_loss", "verdict=nothing of=norm against=ln value=valid_loss", "bound=far value=step",

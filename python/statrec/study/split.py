@@ -21,7 +21,8 @@ class Split(Verdict):
         columns = []
         for part in self.parts:
             cells, experiment = part.cells(args)
-            columns.append([mean_of(part.differences(args, cell, experiment)[0], int(self.digits)) for cell in cells])
+            columns.append([mean_of([pair for pair in part.differences(args, cell, experiment)[0] if pair != {}],
+                                    int(self.digits)) for cell in cells])
         return list(zip(*columns))
 
     def lines(self, args):

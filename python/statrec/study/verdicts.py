@@ -99,8 +99,8 @@ class Verdict:
         return {}
 
     def differences(self, args, cell, experiment):
-        """[{step: difference}] of the pairs that have evaluations, None for one with a diverged run; and why their last
-        third is not that of each run, or empty."""
+        """[{step: difference}] of all pairs, {}: no evaluation in common, None: a run diverged; and why their last third is
+        not that of each run, or empty."""
         found, lack = [], ""
         for pair in cell.pairs:
             series = [self._series(args, experiment, name) for name in pair]
@@ -111,9 +111,8 @@ class Verdict:
                 series = [dict(enumerate(value for _, value in sorted(each.items()))) for each in series]
             common = set.intersection(*map(set, series))
             signs = (1, -1, -1, 1)[:len(pair)]
-            if common:
-                lack = lack or apart(common, series)
-                found.append({step: sum(sign * each[step] for sign, each in zip(signs, series)) for step in common})
+            lack = lack or bool(common) and apart(common, series)
+            found.append({step: sum(sign * each[step] for sign, each in zip(signs, series)) for step in common})
         return found, lack
 
     def judged(self, args):
@@ -127,7 +126,7 @@ class Verdict:
             rates = dict(rate_text(args, experiment[name], name)[::-1] for pair in cell.pairs for name in pair)
             ended = bool(rates) and all(rates.values())
             pairs, lack = self.differences(args, cell, experiment)
-            judgement = judge(pairs, ended, self.claim, self.within, lack)
+            judgement = judge([pair for pair in pairs if pair != {}], ended, self.claim, self.within, lack)
             found.append((cell, judgement, "; ".join(sorted(rates))))
         return found
 
@@ -220,14 +219,14 @@ class Paired(Verdict):
         super().__init__([word for word in words if not word.startswith("since=")], where)
 
     def joined(self, args):
-        """{label: [{step: difference}]} of the pairs, evaluations of one seed joined."""
+        """{labels of a row: [{step: difference}]} of the pairs, evaluations of one seed joined."""
         cells, experiment = self.cells(args)
-        found = {}
+        names, found = [name for name in self.names(cells) if self.of == name or name != "experiment"], {}
         for cell in cells:
             for pair, series in zip(cell.pairs, self.differences(args, cell, experiment)[0]):
                 seed = next((labels["seed"] for run, _, labels in experiment[pair[0]].runs()
                              if run == pair[0] and "seed" in labels), "")
-                row = found.setdefault(cell.labels[self.of], {})
+                row = found.setdefault(" ".join(cell.labels.get(name, "–") for name in names), {})
                 row.setdefault(seed, {}).update(series or {})
         return {label: list(pairs.values()) for label, pairs in found.items()}
 
