@@ -243,6 +243,37 @@ class Blocks(unittest.TestCase):
         self.assertTrue(row.endswith("| diverged: 1 of 3 pairs |"), row)
         self.assertEqual(tables.cell([3.0, inf, 3.1], 3, 3), "1 of 3 diverged")
 
+    def test_nothing_to_compare(self):
+        """What lacks is named, and no pair counts."""
+        for value, said in (("valid_f2", "no valid_f2 in far-1-bn-2048"), ("valid_f2,valid_f3", "no valid_f2 or valid_f3 in far-1-bn-2048")):
+            row = self.block(f"verdict=far of=norm against=ln value={value} within=1 norm=bn max-tokens=2048")[2]
+            self.assertEqual(row, f"| bn | 0 of 3 | – | – | ended at 0.1 | nothing to compare: {said} |")
+        for seed in NOISE:
+            self.run_of(f"far-{seed}-ln-2048", {20: 3.0})
+        row = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")[2]
+        self.assertEqual(row, "| bn | 0 of 3 | – | – | ended at 0.1 | nothing to compare: no evaluation in common |")
+
+    def test_metrics_are_not_mixed(self):
+        """Of several metrics a row has the first that all its runs have."""
+        text = "verdict=far of=norm against=ln value=valid_bleu,valid_f1 within=1 norm=bn max-tokens=2048 digits=0"
+        for seed, norms in (("1", ["bn"]), ("1", ["ln"]), ("2", ["ln", "bn"]), ("3", ["ln", "bn"])):
+            for norm in norms:
+                rows = "".join(f"{step}\t{20 + 5 * (norm == 'bn')}\t{300 + 10 * (norm == 'bn')}\n" for step in STEPS)
+                self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", HEAD + "step\tvalid_bleu\tvalid_f1\n" + rows)
+            self.assertIn("| +10 ±" if seed != "3" else "| +5 ±", self.block(text)[2])
+        for norm, name in (("ln", "valid_bleu"), ("bn", "valid_f1")):
+            for seed in NOISE:
+                self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", HEAD + f"step\t{name}\n" + "".join(f"{step}\t1\n" for step in STEPS))
+        self.assertIn("nothing to compare: no one of valid_bleu, valid_f1 in all runs", self.block(text)[2])
+
+    def test_without_a_pair(self):
+        for name in os.listdir(self.out):
+            if "-ln-" not in name:
+                os.remove(os.path.join(self.out, name))
+        block = documents.block_of("verdict=far of=norm against=ln value=valid_loss", "doc.md:1")
+        self.assertIsNone(block.lines(self.args))
+        self.assertEqual(documents.nothing_of(block), "No pair of runs is done yet, 6 runs are done.")
+
     def test_points_need_a_bound_of_their_own(self):
         self.mistake("verdict=far of=norm against=ln value=valid_f1")
         lines = self.block("verdict=far of=norm against=ln value=valid_f1 within=0.5 norm=bn max-tokens=2048 digits=1")
@@ -313,7 +344,11 @@ class Blocks(unittest.TestCase):
     def test_mistakes(self):
         for text in ("verdict=far", "verdict=far of=norm against=ln value=valid_loss claim=better", "verdict=far of=norm against=rbn "
                      "value=valid_loss", "verdict=nothing of=norm against=ln value=valid_loss", "bound=far value=step",
-                     "order=far value=step across=step of=1 against=2 claim=more", "claim=none", "claims all"):
+                     "order=far value=step across=step of=1 against=2 claim=more", "claim=none", "claims all",
+                     "verdict=far of=norm against=ln value=valid_loss norm=bn,rbn", "far rows=norm value=loss max-tokens=1,256",
+                     "lines=far after=evals rows=step value=valid_loss step=3,1000",
+                     "bound=far after=evals value=valid_loss rows=step claim=below limit=9 step=1000",
+                     "order=far after=evals value=valid_loss across=step of=1 against=1000 claim=higher"):
             with self.subTest(text):
                 self.mistake(text)
 

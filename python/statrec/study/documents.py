@@ -31,8 +31,13 @@ class Opening:
         return [*textwrap.wrap(" ".join(sentences), 140, break_on_hyphens=False), ""]
 
 
-NO_RUN = "No run is done yet."
 KINDS = {"figure": Figure, "opening": Opening, "samples": Lines, "lines": Lines, "published": Published, "claim": Claim, "claims": Claims, "split": Split, **TESTS}
+
+
+def nothing_of(block):
+    """Why a block has no table."""
+    done = getattr(block, "done", 0)
+    return f"No pair of runs is done yet, {done} run{'s are' if done > 1 else ' is'} done." if done else "No run is done yet."
 
 
 def block_of(text, where):
@@ -68,8 +73,8 @@ def report_one(args):
         block = block_of(begun[1], where)
         made = block.lines(args)
         if made is None:
-            print(f"statrec study: {where}: no run of {' '.join(block.experiments)} yet: left as it is",
-                  file=sys.stderr)
+            what = "pair of runs" if getattr(block, "done", 0) else "run"
+            print(f"statrec study: {where}: no {what} of {' '.join(block.experiments)} yet: left as it is", file=sys.stderr)
         new += old[at:end] if made is None else ["", *made]
         at = end
     with open(args.doc + ".new", "w", encoding="utf-8") as file:
@@ -86,8 +91,8 @@ def report(args):
         for experiment in experiments(args):
             print(f"# {experiment.name}\n")
             for text, where in experiment.blocks or [(usual_block(experiment), experiment.path)]:
-                lines = block_of(text.replace("NAME", experiment.name), where).lines(args)
-                print("\n".join(lines or [NO_RUN, ""]))
+                block = block_of(text.replace("NAME", experiment.name), where)
+                print("\n".join(block.lines(args) or [nothing_of(block), ""]))
     return 0
 
 

@@ -24,7 +24,7 @@ NORMAL = 1.959964 # the 97.5 % quantile of the normal distribution
 NEAR = 0.05 # of the updates of a run: its last third may lack so much at each end
 NATS = 0.01 # a change that counts as none where no difference is claimed
 
-MISSING, DIVERGED, SHORT = "runs missing", "diverged", "too short to tell"
+MISSING, DIVERGED, SHORT, NOTHING = "runs missing", "diverged", "too short to tell", "nothing to compare"
 AS_CLAIMED, OPPOSITE, NONE, SEEN = "as claimed", "the opposite", "no difference seen", "difference seen"
 CLAIMS = ("higher", "lower", "none") # what a paper says of the difference
 
@@ -106,7 +106,7 @@ class Judgement:
 
     def text(self):
         """With its reason."""
-        if self.verdict == DIVERGED:
+        if self.verdict in (DIVERGED, NOTHING):
             return f"{self.verdict}: {self.reason}"
         return self.brief().replace(SHORT, f"{SHORT} ({self.reason})")
 

@@ -28,7 +28,7 @@ class Split(Verdict):
     def lines(self, args):
         judged = self.judged(args)
         names = self.names([cell for cell, _, _ in judged if cell.pairs])
-        rows = [[*(cell.labels.get(name, "–") for name in names), f"{len(cell.pairs)} of {cell.planned}", *figures, found.text()]
+        rows = [[*(cell.labels.get(name, "–") for name in names), f"{found.pairs} of {cell.planned}", *figures, found.text()]
                 for (cell, found, _), figures in zip(judged, self._figures(args)) if cell.pairs]
         there = {cell.labels["experiment"] for cell, _, _ in judged if cell.pairs}
         lacking = [name for name in self.experiments if name not in there]

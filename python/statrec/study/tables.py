@@ -97,7 +97,7 @@ def runs_of(args, block, factors, after=False, without_file=False):
     """[(name, labels)] of a block's runs, whose labels are those of `only`, and the names of those that are
     done (without_file: or of which only what came after them was kept). The name of the experiment is a label too, and
     after: so is that of what comes after the run."""
-    runs, done = [], []
+    runs, done, known = [], [], set()
     for name in block.experiments:
         experiment = experiment_of(args, name, block.where)
         options = {"experiment", *(["after"] if after else []), *(options[0] for options, _ in experiment.factors)}
@@ -106,11 +106,22 @@ def runs_of(args, block, factors, after=False, without_file=False):
                 stop(f"{block.where}: {name} has no factor {option!r}")
         unpack(args, experiment)
         these = with_after(experiment.runs(), experiment, block.where) if after else experiment.runs()
-        these = [(run, {**labels, "experiment": name}) for run, _, labels in these
+        these = [(run, {**labels, "experiment": name}) for run, _, labels in these]
+        known.update(*(labels.items() for _, labels in these))
+        these = [(run, labels) for run, labels in these
                  if all(labels[key] in values for key, values in block.only.items())]
         done += [run for run, _ in these if is_done(args, experiment, run, without_file)]
         runs += these
+    check_labels(block.only, known, block.where)
     return runs, done
+
+
+def check_labels(only, known, where):
+    """Stops where a label, or the text of a column, is wanted that there is not. known: {(option, label)}."""
+    for option, labels in only.items():
+        for label in labels:
+            if (option, label) not in known:
+                stop(f"{where}: {option} is never {label!r}")
 
 
 class Table:
@@ -312,6 +323,7 @@ class Lines:
         for column in [*self.rows, *self.values, *self.only, *([self.columns] if self.columns else [])]:
             if column not in meaning:
                 stop(f"{self.where}: {by[0]} has no column {column!r}")
+        check_labels(self.only, {item for row in rows for item in row.items()}, self.where)
         rows = [row for row in rows if all(row[key] in texts for key, texts in self.only.items())]
         of = "`sample_runs/`" if self.samples else named(self.experiments)
         return [*drawn(*self._texts(rows)), "", f"{defined(self.values, meaning)}, by `{' '.join(by)}` of {of}.", ""]

@@ -8,9 +8,9 @@ import re
 import statistics
 
 from .evaluations import kept, lost, numbers_in, rate_text
-from .rule import CLAIMS, DIVERGED, MISSING, NATS, SHORT, Judgement, apart, half_width, judge
+from .rule import CLAIMS, DIVERGED, MISSING, NATS, NOTHING, SHORT, Judgement, apart, half_width, judge
 from .experiment import after_of, state, stop
-from .tables import experiment_of, lines_of, runs_of, sample_of, table_after
+from .tables import check_labels, experiment_of, lines_of, runs_of, sample_of, table_after
 from .printed import drawn, lines_in, named, number_in, split_words
 
 NATS_NAME = r"(valid|train|test)_(loss|nll)(_batch)?"
@@ -45,7 +45,7 @@ class Verdict:
         self.less, self.claim = given.pop("less", ""), given.pop("claim", None)
         self.by, self.pick = given.pop("by", "").split(), given.pop("pick", None)
         within = given.pop("within", None)
-        self.only = {key: value.split(",") for key, value in given.items()}
+        self.only, self.done = {key: value.split(",") for key, value in given.items()}, 0
         if not (self.of and self.against and all(self.values) and self.digits.isdigit()):
             self._usage()
         if self.by[:1] == ["after"] and len(self.by) != 2 or self.claim not in (None, *CLAIMS) or self.pick not in (None, "last") or ":" not in (self.less or ":"):
@@ -65,6 +65,7 @@ class Verdict:
         if self.of in only:
             only[self.of] = [*only[self.of], self.against]
         runs, done = runs_of(args, _Block(names, only, self.where), [self.of], without_file=self.by[:1] in ([], ["after"]))
+        self.done = len(done)
         label_of = {name: labels for name, labels in runs}
         name_of = {_key(labels): name for name, labels in runs}
         experiment = {name: experiment_of(args, labels["experiment"], self.where) for name, labels in runs}
@@ -86,24 +87,33 @@ class Verdict:
                 cell.pairs.append(pair)
         return list(found.values()), experiment
 
-    def _series(self, args, experiment, name):
+    def _series(self, args, experiment, name, metric):
         """{step: value} of a run, None: it diverged."""
-        if state(args, name) == "diverged":
-            return None
+        found = None if state(args, name) == "diverged" else kept(args, experiment[name], name, metric)
+        return None if found is None or lost(found) else numbers_in(found)
+
+    def _metric(self, args, cell, experiment):
+        """The first of the metrics that all runs of a row have, else the first of all: metrics are not mixed."""
+        names = {name for pair in cell.pairs for name in pair}
         for metric in self.values:
-            found = kept(args, experiment[name], name, metric)
-            if lost(found):
-                return None
-            if numbers_in(found):
-                return numbers_in(found)
-        return {}
+            if all(self._series(args, experiment, name, metric) != {} for name in names):
+                return metric
+        return self.values[0]
+
+    def lacking(self, args, cell, experiment):
+        """Why no pair of a row can be compared."""
+        without = [name for pair in cell.pairs for name in pair
+                   if all(self._series(args, experiment, name, metric) == {} for metric in self.values)]
+        if without:
+            return f"no {' or '.join(self.values)} in {without[0]}"
+        return "no evaluation in common" if len(self.values) == 1 else f"no one of {', '.join(self.values)} in all runs"
 
     def differences(self, args, cell, experiment):
         """[{step: difference}] of all pairs, {}: no evaluation in common, None: a run diverged; and why their last third is
         not that of each run, or empty."""
-        found, lack = [], ""
+        found, lack, metric = [], "", self._metric(args, cell, experiment)
         for pair in cell.pairs:
-            series = [self._series(args, experiment, name) for name in pair]
+            series = [self._series(args, experiment, name, metric) for name in pair]
             if None in series:
                 found.append(None)
                 continue
@@ -126,7 +136,10 @@ class Verdict:
             rates = dict(rate_text(args, experiment[name], name)[::-1] for pair in cell.pairs for name in pair)
             ended = bool(rates) and all(rates.values())
             pairs, lack = self.differences(args, cell, experiment)
-            judgement = judge([pair for pair in pairs if pair != {}], ended, self.claim, self.within, lack)
+            there = [pair for pair in pairs if pair != {}]
+            judgement = judge(there, ended, self.claim, self.within, lack)
+            if pairs and not there:
+                judgement = Judgement(0, NOTHING, self.lacking(args, cell, experiment))
             found.append((cell, judgement, "; ".join(sorted(rates))))
         return found
 
@@ -172,7 +185,7 @@ class Verdict:
         names, digits = self.names([cell for cell, _, _ in judged]), int(self.digits)
         head = [*names, "pairs", f"difference from {self.against}", *(
             [] if self.by else ["its change", "learning rate"]), "verdict"]
-        rows = [[*(cell.labels.get(name, "–") for name in names), f"{len(cell.pairs)} of {cell.planned}",
+        rows = [[*(cell.labels.get(name, "–") for name in names), f"{found.pairs} of {cell.planned}",
                  plus_minus(found.difference, found.half, digits), *(
                      [] if self.by else [plus_minus(found.change, found.change_half, digits), rate or "–"]),
                  found.text()] for cell, found, rate in judged]
@@ -190,7 +203,7 @@ class Verdict:
         judged = self.judged(args)
         names = self.names([cell for cell, _, _ in judged])
         return {" ".join(cell.labels.get(name, "–") for name in names): (
-            len(cell.pairs), cell.planned, plus_minus(found.difference, found.half, int(self.digits)), found.short())
+            found.pairs, cell.planned, plus_minus(found.difference, found.half, int(self.digits)), found.short())
             for cell, found, _ in judged}
 
 
@@ -301,6 +314,8 @@ class Bound:
         for column in [self.value, *self.rows, *self.only] if rows else []:
             if column not in rows[0]:
                 stop(f"{self.where}: no column {column!r}")
+        if rows:
+            check_labels(self.only, {item for row in rows for item in row.items()}, self.where)
         rows = [row for row in rows if all(row[key] in texts for key, texts in self.only.items())]
         found = [([os.path.basename(row[column]) for column in self.rows], number_in(row, self.value)) for row in rows]
         return [(texts, value) for texts, value in found if value == value]
@@ -349,8 +364,12 @@ class Order:
 
     def values(self, args):
         """[(run, value of `of`, value of `against`)]."""
-        found = {}
-        for row in self.source.found(args):
+        found, rows = {}, self.source.found(args)
+        if rows:
+            if not {"run", self.across, self.value} <= set(rows[0]):
+                stop(f"{self.where}: no column {self.across!r} or {self.value!r}")
+            check_labels({self.across: [self.of, self.against]}, {item for row in rows for item in row.items()}, self.where)
+        for row in rows:
             found.setdefault(os.path.basename(row["run"]), {})[row[self.across]] = number_in(row, self.value)
         return [(run, cells[self.of], cells[self.against]) for run, cells in found.items()
                 if {self.of, self.against} <= set(cells)]
