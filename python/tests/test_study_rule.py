@@ -319,6 +319,31 @@ class Blocks(unittest.TestCase):
         self.assertEqual({line.split(" | ")[0] for line in lines[2:-3]}, {"| 3"})
         self.mistake("lines=far after=evals rows=step value=valid_loss stride=3")
 
+    def test_statistic_that_is_no_number(self):
+        for seed in NOISE:
+            for norm in "ln", "bn":
+                self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", "name\tsite\tvalue\tunit\tdefinition\n"
+                         f"tid_mean\ta\t{'nan' if (seed, norm) == ('2', 'bn') else seed}\t1\tof a site\n")
+        row = self.block("verdict=far of=norm against=ln value=tid_mean@a by='after evals' norm=bn max-tokens=2048")[2]
+        self.assertTrue(row.endswith("| nothing to compare: tid_mean@a is no number in 1 of 3 pairs |"), row)
+
+    def test_rate_that_is_always_zero(self):
+        self.put("out/far-1-bn-2048-loss.tsv", "# program: stat-curve\n# column lr: rate\nlr\n0\n0\n0\n")
+        row = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")[2]
+        self.assertIn("| always 0; ended at 0.1 | too short to tell (learning rate not at its end)", row)
+
+    def test_table_of_unequal_seeds(self):
+        self.put("conf/near.conf", CONF.replace("1 2 3", "1 2 3 4").replace("#: after loss = stat-curve RUN.h5 --stat lr\n", ""))
+        for norm in "ln", "bn", "pn":
+            for tokens in "256", "2048":
+                for seed in "1234":
+                    self.put(f"out/near-{seed}-{norm}-{tokens}-evals.tsv", "run\tsteps\n# column steps: s\nx\t3\n")
+        for name in os.listdir(self.out):
+            if name.startswith("far"):
+                self.put(f"out/{name}", "# column steps: s\nrun\tsteps\nx\t2\n")
+        text = "far near rows=experiment value=steps by=after against=far norm=bn max-tokens=256 digits=1 after=evals"
+        self.assertIn("| near | 1.0 ± 0.0 |", self.block(text))
+
     def test_at_each_evaluation(self):
         for seed, noise in NOISE.items():
             self.run_of(f"far-{seed}-bn-2048", series(lambda step: 3 + step / 100, noise))
@@ -347,6 +372,8 @@ class Blocks(unittest.TestCase):
                      "order=far value=step across=step of=1 against=2 claim=more", "claim=none", "claims all",
                      "verdict=far of=norm against=ln value=valid_loss norm=bn,rbn", "far rows=norm value=loss max-tokens=1,256",
                      "lines=far after=evals rows=step value=valid_loss step=3,1000",
+                     "verdict=far of=norm against=ln value=valid_loss within=zero", "verdict=far of=norm against=ln value=valid_loss within=-1",
+                     "paired=far of=norm against=ln value=valid_loss since=last",
                      "bound=far after=evals value=valid_loss rows=step claim=below limit=9 step=1000",
                      "order=far after=evals value=valid_loss across=step of=1 against=1000 claim=higher"):
             with self.subTest(text):

@@ -108,9 +108,9 @@ def at_end(options, peak, last):
     kind = options.get("lr-scheduler", "")
     milestones = [word for word in options.get("lr-steps", "").split(",") if word]
     if milestones:
-        return last <= peak * float(options.get("lr-factor", "0.1")) ** len(milestones) * 1.001
+        return last <= peak * number(options.get("lr-factor", "0.1")) ** len(milestones) * 1.001
     if kind in ("cosine", "linear"):
-        lowest = float(options.get("lr-min", "0"))
+        lowest = number(options.get("lr-min", "0"))
         return last - lowest <= LAST * (peak - lowest)
     return last < STEEP * peak
 
@@ -120,5 +120,7 @@ def rate_text(args, experiment, name):
     found = rates(args, experiment, name) if state(args, name) != "diverged" else None
     if found is None:
         return False, "not kept"
+    if not found[0]:
+        return False, "always 0"
     ended = at_end(options_of(args, experiment, name), *found)
     return ended, f"{'ended' if ended else 'not ended'} at {found[1] / found[0]:.2g}"

@@ -172,7 +172,7 @@ class Table:
         name_of = {tuple(labels.items()): name for name, labels in runs}
         if self.against not in (labels[self.rows] for _, labels in runs):
             stop(f"{self.where}: {self.rows} is never {self.against!r}")
-        pairs = [(name, name_of[tuple({**labels, self.rows: self.against}.items())])
+        pairs = [(name, name_of.get(tuple({**labels, self.rows: self.against}.items())))
                  for name, labels in runs if labels[self.rows] != self.against]
         return {name: None if None in (numbers[name], numbers[other]) else numbers[name] - numbers[other]
                 for name, other in pairs if name in numbers and other in numbers}

@@ -7,7 +7,7 @@ import os
 import re
 import statistics
 
-from .evaluations import kept, lost, numbers_in, rate_text
+from .evaluations import kept, lost, number, numbers_in, rate_text
 from .rule import CLAIMS, DIVERGED, MISSING, NATS, NOTHING, SHORT, Judgement, apart, half_width, judge
 from .experiment import after_of, state, stop
 from .tables import check_labels, experiment_of, lines_of, runs_of, sample_of, table_after
@@ -52,7 +52,13 @@ class Verdict:
             self._usage()
         if within is None and not self.by and not all(IN_NATS.fullmatch(value) for value in self.values):
             stop(f"{where}: within=X is wanted: {','.join(self.values)} is not in nats, where {NATS} counts as no change")
-        self.within = float(within or NATS)
+        self.within = self._bound(within)
+
+    def _bound(self, text):
+        bound = NATS if text is None else number(text)
+        if not 0 < bound < math.inf:
+            stop(f"{self.where}: within: a number above 0 is wanted, got {text!r}")
+        return bound
 
     def _usage(self):
         stop(f"{self.where}: {self.kind}=EXPERIMENT,... of=OPTION against=LABEL value=METRIC [less=OPTION:LABEL] "
@@ -147,6 +153,9 @@ class Verdict:
         """By the interval alone: the statistic covers the training, or is of its end."""
         pairs = [pair for pair in cell.pairs if all(os.path.exists(self._source(args, name)) for name in pair)]
         numbers = [self._statistic(args, pair[0]) - self._statistic(args, pair[1]) for pair in pairs]
+        gone = sum(not math.isfinite(value) for value in numbers)
+        if gone:
+            return Judgement(len(numbers), NOTHING, f"{self.values[0]} is no number in {gone} of {len(numbers)} pairs")
         if len(numbers) < 2:
             return Judgement(len(numbers), MISSING, "fewer than two pairs", *numbers)
         found = Judgement(len(numbers), "no difference seen", "", statistics.fmean(numbers), half_width(numbers))
@@ -229,6 +238,8 @@ class Paired(Verdict):
 
     def __init__(self, words, where):
         self.since = next((word[6:] for word in words if word.startswith("since=")), None)
+        if self.since and not self.since.isdigit():
+            stop(f"{where}: since: an update is wanted, got {self.since!r}")
         super().__init__([word for word in words if not word.startswith("since=")], where)
 
     def joined(self, args):
