@@ -307,6 +307,19 @@ class Blocks(unittest.TestCase):
         self.put("conf/near.conf", CONF)
         self.assertIn("No pair yet: `near`.", self.block("split=far,near of=norm against=ln max-tokens=2048 norm=bn")[-2])
 
+    def test_split_of_other_steps(self):
+        """The parts are of the steps that all have, and add up."""
+        head = HEAD + "# column train_loss_batch: nats\n# column valid_loss_batch: nats\nstep\tvalid_loss\ttrain_loss_batch\tvalid_loss_batch\n"
+        for every, wanted in ((3, "+0.1050 ± 0.0000 | +0.0500 ± 0.0000 | +0.0500 ± 0.0000 | +0.0050 ± 0.0000"),
+                              (7, "+0.1150 ± 0.0000 | – | – | –")):
+            for seed in NOISE:
+                for norm, size in (("ln", 0.0), ("bn", 1.0)):
+                    self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", head + "".join(
+                        f"{step}\t{3 + size * (0.1 + 0.01 * (step % 4))!r}\t{2 + 0.05 * size if step % every == 0 else math.nan!r}\t"
+                        f"{2.5 + 0.1 * size!r}\n" for step in range(1, 13)))
+            row = self.block("split=far of=norm against=ln max-tokens=2048 norm=bn digits=4")[2]
+            self.assertIn(wanted, row)
+
     def test_opening_is_quoted(self):
         self.args.doc = os.path.join(os.path.dirname(self.conf), "README.md")
         self.put("page.md", "# Head\n\nOne is here. Two\nis there. Three too.\n\nOther.\n")

@@ -227,6 +227,13 @@ class Runs(InDirectory):
         with open("page.md", encoding="utf-8") as file:
             self.assertIn("| bn | 1 of 2 diverged |\n", file.read())
 
+    def test_split_of_a_run_without_statistics_over_the_batch(self):
+        """Its validation by batches is its validation."""
+        self.conf("parts = yes\n#: norm = ln bn\n#: seed = 1 2\n#: report = split=NAME of=norm against=ln digits=1\n")
+        self.study("run", "grid.conf", "--jobs", "2")
+        printed, _ = self.study("report", "grid.conf")
+        self.assertIn("| bn | 2 of 2 | +0.1 ± 0.0 | +0.0 ± 0.0 | -0.4 ± 0.0 | +0.5 ± 0.0 | difference seen: higher |\n", printed)
+
     def test_report_of_what_is_not_at_its_end(self):
         self.conf("end-rate = 0.5\n#: norm = ln bn\n#: seed = 1 2\n"
                   "#: report = verdict=NAME of=norm against=ln value=valid_loss claim=lower digits=1\n")

@@ -11,6 +11,7 @@ from .experiment import after_of, state
 from .printed import lines_in, printed
 from .rule import last_third
 
+OF_BATCHES = re.compile("valid_.*_batch")
 STEEP = 1 / 3 # of the peak: where a learning rate without an end counts as low
 LAST = 0.05 # of the peak: where one that falls to its end has ended
 
@@ -54,10 +55,19 @@ def kept(args, experiment, name, metric):
     path, found = os.path.join(args.out, f"{name}.h5"), {}
     if os.path.exists(path):
         found = evaluations_in(printed([os.path.join(args.bin, "stat-curve"), path, "--evals"]), metric)
+        if OF_BATCHES.fullmatch(metric) and not numbers_in(found) and not over_batch(path):
+            return kept(args, experiment, name, metric.removesuffix("_batch"))
     for label, text in () if found else tables_after(args, experiment, name):
         if len(experiment.after[label]) == 1: # of the run itself, not of an average
             found.update(evaluations_in(text, metric))
     return found
+
+
+def over_batch(path):
+    """Whether a run has statistics over the batch. Without them validation by batches is validation."""
+    from .. import open as opened # needs the library or h5py, which tables do not
+    with opened(path) as run:
+        return any(site.axis == "batch" for site in run.sites.values())
 
 
 def numbers_in(series):

@@ -1,5 +1,5 @@
 """One table of the three parts of paired runs' difference in validation loss, which add up to it."""
-from .rule import half_width, last_third
+from .rule import apart, half_width, last_third
 from .printed import drawn, named
 from .verdicts import Verdict, plus_minus
 
@@ -18,12 +18,9 @@ class Split(Verdict):
 
     def _figures(self, args):
         """[[text of each part]] in the order of the rows."""
-        columns = []
-        for part in self.parts:
-            cells, experiment = part.cells(args)
-            columns.append([mean_of([pair for pair in part.differences(args, cell, experiment)[0] if pair != {}],
-                                    int(self.digits)) for cell in cells])
-        return list(zip(*columns))
+        cells, experiment = self.cells(args)
+        return [[mean_of(pairs, int(self.digits)) for pairs in of_same_steps(
+            [part.differences(args, cell, experiment)[0] for part in self.parts])] for cell in cells]
 
     def lines(self, args):
         judged = self.judged(args)
@@ -36,6 +33,21 @@ class Split(Verdict):
             return None
         return [*drawn([*names, "pairs", *PARTS, "verdict"], rows), "", f"Nats, minus {self.against} with the same seed. The verdict is "
                 f"about the difference.{f' No pair yet: {named(lacking)}.' if lacking else ''}", ""]
+
+
+def of_same_steps(parts):
+    """[[{step: difference}] of the pairs] of each part, at the steps that all parts have: there they add up. Where these are
+    none, or not of the end, the first part alone has its own. parts: the same, {}: no evaluation in common."""
+    found = [[] for _ in parts]
+    for pair in zip(*parts):
+        if pair[0] == {}:
+            continue
+        steps = set() if None in pair else set.intersection(*map(set, pair))
+        if None not in pair and (not steps or apart(steps, pair[:1])):
+            return [[each for each in parts[0] if each != {}], *([] for _ in parts[1:])]
+        for each, part in zip(found, pair):
+            each.append(None if None in pair else {step: part[step] for step in steps})
+    return found
 
 
 def mean_of(pairs, digits):
