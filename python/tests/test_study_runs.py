@@ -1,10 +1,14 @@
 """statrec study with another program than statrec train: which runs it makes, how many at a time, what becomes of those that fail or
 are stopped, and the tables that it prints."""
+import contextlib
+import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import types
 import unittest
@@ -299,6 +303,34 @@ class Interval(unittest.TestCase):
 
 
 class Reading(unittest.TestCase):
+    def stopped(self, call, *arguments):
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
+            call(*arguments)
+        self.assertEqual(said.getvalue().count("\n"), 1)
+        return said.getvalue()
+
+    def test_runs_of_the_same_name(self):
+        for text, file, one, other in (
+                ("#: lr+wd = 0.1+0 0.1+1 0.3+0\n", "grid-0.1.h5", "lr = 0.1, wd = 1", "lr = 0.1, wd = 0"),
+                ("#: device = cuda:0 cuda:1\n", "grid-cuda.h5", "device = 1", "device = 0"),
+                ("#: a = x-y x\n#: b = z y-z\n", "grid-x-y-z.h5", "a = x, b = y-z", "a = x-y, b = z"),
+                ("#: seed = 1 2\n#: seed = 3\n", "grid-3.h5", "seed = 3", "seed = 3"),
+                ("#: a = 1 1-x\n#: after x-y = info RUN.h5\n#: after y = info RUN.h5\n", "grid-1-x-y.tsv", "a = 1-x", "a = 1")):
+            with self.subTest(text):
+                self.assertEqual(self.stopped(experiment.Experiment, "grid.conf", text),
+                                 f"statrec study: grid.conf ({one}): the same name {file} as grid.conf ({other}): "
+                                 "give a value another name, LABEL:VALUE\n")
+
+    def test_experiments_whose_runs_have_the_same_name(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        for name, text in (("grid", "#: seed = 1\n#: norm = bn\n"), ("grid-1", "#: norm = ln bn\n"), ("grids", "nothing of it")):
+            with open(f"{folder}/{name}.conf", "w", encoding="utf-8") as file:
+                file.write(text)
+        for name in "grid", "grid-1":
+            said = self.stopped(experiment.experiments, types.SimpleNamespace(confs=[f"{folder}/{name}.conf"]))
+            self.assertIn("the same name grid-1-bn.h5 as", said)
+
     def test_another_program(self):
         found = experiment.Experiment("a/grid.conf", "#: program = p '--run file' RUN.h5\nepochs = 3\n#: seed = 1\n")
         self.assertEqual((found.program, found.common, found.minutes), (["p", "--run file", "RUN.h5"], [["epochs", "=", "3"]], None))

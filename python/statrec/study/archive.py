@@ -47,7 +47,7 @@ def unpack(args, experiment):
     if not members:
         return
     conf = f"{experiment.name}.conf"
-    check_settings(args, experiment, Experiment(os.path.join(path, conf), members.get(conf, b"").decode()))
+    check_settings(args, experiment, Experiment(os.path.join(path, conf), members.get(conf, b"").decode(), archived=True))
     os.makedirs(args.out, exist_ok=True)
     for name in names:
         for file in files_of(experiment, name):

@@ -25,7 +25,7 @@ class Experiment:
     obeys. program, resume: words of another program than statrec's, which begins a run, which continues one; empty: none.
     blocks: what `report` prints where no page is given. minutes: of one run; None: not known."""
 
-    def __init__(self, path, text=None):
+    def __init__(self, path, text=None, archived=False):
         self.path, self.name = path, os.path.basename(path)[:-len(".conf")]
         self.minutes, self.factors, self.after, self.data, self.common = None, [], {}, None, []
         self.keeps_runs, self.program, self.resume, self.blocks = True, [], [], []
@@ -38,6 +38,8 @@ class Experiment:
             stop(f"{path}: '#: resume = COMMAND' without a line '#: program = COMMAND'")
         if not self.keeps_runs and not self.after:
             stop(f"{path}: '#: archive = after' without a line '#: after LABEL = COMMAND'")
+        if not archived: # names that were not unique then
+            check_names([self])
 
     def _read(self, line, where):
         found = re.match(r"data-dir\s*=\s*(?:\S*?/data/|\S*/)?(\S*?)/*\s*$", line)
@@ -105,6 +107,22 @@ class Experiment:
             yield "-".join([self.name, *labels.values()]), settings, labels
 
 
+def described(settings):
+    return ", ".join(f"{option} = {value}" for option, value in settings.items()) or "one run"
+
+
+def check_names(experiments):
+    """Stops where two runs, or what comes after them, have the same file."""
+    taken = {}
+    for experiment in experiments:
+        for name, settings, _ in experiment.runs():
+            what = f"{experiment.path} ({described(settings)})"
+            for file in [f"{name}.h5", *(f"{name}-{label}.tsv" for label in experiment.after)]:
+                if file in taken:
+                    stop(f"{what}: the same name {file} as {taken[file]}: give a value another name, LABEL:VALUE")
+                taken[file] = what
+
+
 def minutes_in(text, where):
     try:
         minutes = float(text)
@@ -137,7 +155,17 @@ def experiments(args):
                 stop(f"{file}: {found[experiment.name].path} has the same name")
     if not found:
         stop(f"{' '.join(args.confs)}: no experiment (*.conf) there")
+    check_names([*found.values(), *neighbours(found)])
     return list(found.values())
+
+
+def neighbours(found):
+    """Experiments beside those that were given whose runs could have the same names: grid-1 beside grid."""
+    folders_of_them = {os.path.dirname(experiment.path) for experiment in found.values()}
+    for path in (path for folder in folders_of_them for path in files_in(folder or ".")):
+        name = os.path.basename(path)[:-len(".conf")]
+        if name not in found and any(f"{name}-".startswith(f"{other}-") or f"{other}-".startswith(f"{name}-") for other in found):
+            yield Experiment(path)
 
 
 def folders(args):
