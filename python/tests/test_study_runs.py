@@ -67,7 +67,7 @@ class Runs(InDirectory):
         self.assertEqual(self.times("grid-3-ln-yes"), 1)
 
     def test_options_in_the_words(self):
-        found = types.SimpleNamespace(program=["p", "x={norm}", "{seed}{norm}", "RUN.h5"], resume=[], common=[["a", "=", "1"]])
+        found = types.SimpleNamespace(program=["p", "x={norm}", "{seed}{norm}", "RUN.h5"], resume=[], common={"a": "1"})
         words = running.command(types.SimpleNamespace(out="out"), running.Waiting(found, "n", {"seed": "2", "norm": "bn", "lr": "0.1"}, None))
         self.assertEqual(words, ["p", "x=bn", "2bn", "out/n.h5", "--a", "1", "--lr", "0.1"])
 
@@ -331,9 +331,20 @@ class Reading(unittest.TestCase):
             said = self.stopped(experiment.experiments, types.SimpleNamespace(confs=[f"{folder}/{name}.conf"]))
             self.assertIn("the same name grid-1-bn.h5 as", said)
 
+    def test_lines_are_those_of_train(self):
+        text = ("steps=60\n lr = 0.3 # the big one\ntags = a b c\nname = \"x # \\\"y\\\" \" # it\ncolour = a#b\nempty =\nlast = # nothing\n"
+                "# a = comment\n\nsteps = 70\r\n  #: seed = 1\n")
+        found = experiment.Experiment("grid.conf", text)
+        self.assertEqual(found.common, {"steps": "70", "lr": "0.3", "tags": "a b c", "name": 'x # "y" ', "colour": "a#b", "empty": "", "last": ""})
+        self.assertEqual([name for name, _, _ in found.runs()], ["grid-1"])
+        for line, said in (("deep", "grid.conf:1: 'deep' is not of the form 'key = value'"), ("a#b = c", "is not of the form"),
+                           ('a = "b', "grid.conf:1: value of a: no quoted text"), ('a = "b" c', "value of a"), (r'a = "\q"', "value of a")):
+            self.assertIn(said, self.stopped(experiment.Experiment, "grid.conf", line + "\n"))
+            self.assertEqual(experiment.Experiment("grid.conf", line + "\n", archived=True).common, {})
+
     def test_another_program(self):
         found = experiment.Experiment("a/grid.conf", "#: program = p '--run file' RUN.h5\nepochs = 3\n#: seed = 1\n")
-        self.assertEqual((found.program, found.common, found.minutes), (["p", "--run file", "RUN.h5"], [["epochs", "=", "3"]], None))
+        self.assertEqual((found.program, found.common, found.minutes), (["p", "--run file", "RUN.h5"], {"epochs": "3"}, None))
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def options_of(args, experiment, name):
         lines = printed([os.path.join(args.bin, "statrec"), "info", "--options", path]).splitlines()
         return dict(line.split(" = ", 1) for line in lines if " = " in line)
     settings = next(settings for run, settings, _ in experiment.runs() if run == name)
-    return {**{words[0]: words[-1] for words in experiment.common if "=" in words}, **settings}
+    return {**experiment.common, **settings}
 
 
 def rates(args, experiment, name):

@@ -21,19 +21,19 @@ def stop(text):
 
 class Experiment:
     """factors: [(options, [(label, values)])], values as many as options. after: {label: [words of a
-    command]}. keeps_runs: in the archive, beside what comes after them. common: words of the lines that the program
+    command]}. keeps_runs: in the archive, beside what comes after them. common: {option: value} of the lines that the program
     obeys. program, resume: words of another program than statrec's, which begins a run, which continues one; empty: none.
     blocks: what `report` prints where no page is given. minutes: of one run; None: not known."""
 
     def __init__(self, path, text=None, archived=False):
         self.path, self.name = path, os.path.basename(path)[:-len(".conf")]
-        self.minutes, self.factors, self.after, self.data, self.common = None, [], {}, None, []
+        self.minutes, self.factors, self.after, self.data, self.common = None, [], {}, None, {}
         self.keeps_runs, self.program, self.resume, self.blocks = True, [], [], []
         if text is None:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8-sig") as file:
                 text = file.read()
-        for number, line in enumerate(text.splitlines(), 1):
-            self._read(line, f"{path}:{number}")
+        for number, line in enumerate(text.split("\n"), 1):
+            self._read(line.strip(), f"{path}:{number}", archived)
         if self.resume and not self.program:
             stop(f"{path}: '#: resume = COMMAND' without a line '#: program = COMMAND'")
         if not self.keeps_runs and not self.after:
@@ -41,12 +41,15 @@ class Experiment:
         if not archived: # names that were not unique then
             check_names([self])
 
-    def _read(self, line, where):
-        found = re.match(r"data-dir\s*=\s*(?:\S*?/data/|\S*/)?(\S*?)/*\s*$", line)
-        if found:
-            self.data = found[1] # below the directory of the data sets
+    def _read(self, line, where, archived):
         if not line.startswith("#:"):
-            self.common += [line.split()] if line.strip() and not line.startswith("#") else []
+            try:
+                self.common.update(option_of(line))
+            except ValueError as why:
+                if not archived: # such a line was ignored then
+                    stop(f"{where}: {why}")
+            if self.common.get("data-dir"): # below the directory of the data sets
+                self.data = re.fullmatch("(?:.*?/data/|.*/)?(.*?)/*", self.common["data-dir"])[1]
             return
         key, equals, values = (part.strip() for part in line[2:].partition("="))
         if not equals or not values:
@@ -121,6 +124,24 @@ def check_names(experiments):
                 if file in taken:
                     stop(f"{what}: the same name {file} as {taken[file]}: give a value another name, LABEL:VALUE")
                 taken[file] = what
+
+
+ESCAPED = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def option_of(line):
+    """{option: value} of a line of a .conf file, as statrec train reads it (src/base/options/options_read.c); {}: it has none."""
+    key, equals, value = (part.strip(" \t") for part in line.partition("="))
+    if not key or key.startswith("#"):
+        return {}
+    if not equals or "#" in key:
+        raise ValueError(f"'{line:.80}' is not of the form 'key = value'")
+    if not value.startswith('"'):
+        return {key: re.split(r"(?:^|[ \t])#", value)[0].strip(" \t")}
+    found = re.fullmatch(r'"((?:[^"\\]|\\["\\nrt])*)"[ \t]*(#.*)?', value)
+    if not found:
+        raise ValueError(f"value of {key}: no quoted text, with \\\" \\\\ \\n \\r \\t alone, got {value:.80}")
+    return {key: re.sub(r"\\(.)", lambda letter: ESCAPED[letter[1]], found[1])}
 
 
 def minutes_in(text, where):

@@ -63,7 +63,7 @@ def restored(args, experiment, name, label):
     except OSError as error:
         stop(f"{source}: {error.strerror}")
     settings = next(settings for run, settings, _ in experiment.runs() if run == name)
-    options = {**{words[0]: words[-1] for words in experiment.common if "=" in words}, **settings}
+    options = {**experiment.common, **settings}
     path = os.path.join(folder, f"{name}.h5")
     write(path, text, options, source)
     return path

@@ -99,7 +99,7 @@ def command(args, run):
     words = [statrec, "train", "-c", run.experiment.path, "--quiet", "--force", "-o", output]
     if run.experiment.data and args.data:
         words += ["--data-dir", os.path.join(args.data, run.experiment.data)]
-    if args.jobs > 1 and "threads" not in [*run.settings, *(line[0] for line in run.experiment.common)]:
+    if args.jobs > 1 and "threads" not in [*run.settings, *run.experiment.common]:
         words += ["--threads", str(threads_each(args))] # results do not depend on it
     return words + options(run.settings)
 
@@ -107,8 +107,7 @@ def command(args, run):
 def command_of_program(args, run):
     resumed = run.was is not None and run.experiment.resume
     words = resumed or run.experiment.program
-    settings = {words[0]: words[-1] for words in run.experiment.common if "=" in words}
-    settings.update(run.settings)
+    settings = {**run.experiment.common, **run.settings}
     named = {option for option in settings if any(f"{{{option}}}" in word for word in words)}
     made = []
     for word in words:
