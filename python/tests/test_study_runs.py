@@ -14,7 +14,7 @@ import types
 import unittest
 
 import statrec
-from statrec.study import experiment, rule, running
+from statrec.study import archive, experiment, rule, running
 from support import HERE, InDirectory
 
 PROGRAM = os.path.join(HERE, "study_program.py")
@@ -203,6 +203,100 @@ class Runs(InDirectory):
         self.conf("end-rate = 0.5\n#: seed = 1 2\n")
         _, said = self.study("plan", "grid.conf", status=2)
         self.assertIn("recorded with other settings", said)
+
+    def test_a_run_of_another_experiment(self):
+        """Of the same name in another folder: not a run of this one, neither to report nor to pack."""
+        for name, rate in (("a", 0.05), ("b", 0.1)):
+            os.mkdir(name)
+            self.conf(f"end-rate = {rate}\n#: norm = ln\n", f"{name}/grid")
+        self.study("run", "a/grid.conf")
+        for action in "plan", "run", "report":
+            _, said = self.study(action, "b/grid.conf", status=2)
+            self.assertEqual(said, "statrec study: study/grid-ln: this run has end-rate = 0.05, b/grid.conf has end-rate = 0.1: remove "
+                             "study/grid-ln.h5 to run anew, or choose another --out\n")
+        self.study("run", "b/grid.conf", "--out", "other")
+        os.remove("study/grid-ln.h5")
+        self.study("run", "b/grid.conf")
+        self.assertEqual(self.times("grid-ln"), 1) # unpacked
+        self.assertTrue(os.path.exists("b/runs/grid.tar.xz"))
+
+    def test_settings_that_were_changed(self):
+        """Done runs whose archive was removed, and stopped runs that would be resumed."""
+        self.conf("#: norm = ln\n#: after rows = info RUN.h5\n")
+        self.study("run", "grid.conf")
+        os.remove("runs/grid.tar.xz")
+        self.conf("#: norm = ln\n#: after rows = info RUN.h5 --options\n")
+        _, said = self.study("plan", "grid.conf", status=2)
+        self.assertEqual(said, "statrec study: study/grid-ln-rows.tsv: made by 'info RUN.h5', grid.conf has 'info RUN.h5 --options': remove it "
+                         "to make it anew\n")
+        os.remove("study/grid-ln-rows.tsv")
+        self.study("run", "grid.conf")
+        self.assertEqual(self.times("grid-ln"), 1)
+        os.remove("runs/grid.tar.xz")
+        self.conf("noisy = yes\n#: norm = ln\n")
+        _, said = self.study("run", "grid.conf", status=2)
+        self.assertIn("study/grid-ln: this run has no noisy, grid.conf has noisy = yes: remove study/grid-ln.h5", said)
+        os.remove("study/grid-ln.settings") # a run of an older version
+        self.study("run", "grid.conf")
+        self.assertEqual(self.times("grid-ln"), 1)
+
+    def test_settings_of_a_run_that_would_be_resumed(self):
+        resume = f"#: resume = {sys.executable} {PROGRAM} --out RUN.h5 --resume\n"
+        self.stopped(signal.SIGTERM, resume)
+        self.conf(f"{resume}wait = there\nend-rate = 0.1\n#: seed = 1 2\n")
+        _, said = self.study("run", "grid.conf", status=2)
+        self.assertIn("study/grid-1: this run has no end-rate, grid.conf has end-rate = 0.1: remove study/grid-1.h5", said)
+
+    def test_archived_runs_are_not_lost(self):
+        self.conf("#: norm = ln bn\n#: seed = 1 2\n")
+        self.study("run", "grid.conf")
+        with open("runs/grid.tar.xz", "rb") as file:
+            before = file.read()
+        for text, gone in (("#: norm = ln rms\n#: seed = 1 2\n", "grid-bn-1, grid-bn-2"),
+                           ("#: seed = 1 2\n#: norm = ln bn\n", "grid-ln-1, grid-ln-2, grid-bn-1 and 1 more")):
+            self.conf(text)
+            _, said = self.study("run", "grid.conf", status=2)
+            self.assertEqual(said, f"statrec study: runs/grid.tar.xz: grid.conf has no longer {gone}, which would be lost: put the values back, "
+                             "in their order, or move the archive away\n")
+            with open("runs/grid.tar.xz", "rb") as file:
+                self.assertEqual(file.read(), before)
+
+    def members(self):
+        return subprocess.run(["tar", "-tJf", "runs/grid.tar.xz"], capture_output=True, text=True, check=True).stdout.split()
+
+    def test_a_new_line_after(self):
+        """It is made of the archived runs, none of which is made again or dropped meanwhile."""
+        self.conf("#: seed = 1 2\n")
+        self.study("run", "grid.conf")
+        subprocess.run(["rm", "-r", "study"], check=True)
+        self.conf("#: seed = 1 2\n#: after rows = info RUN.h5\n")
+        printed, _ = self.study("run", "grid.conf")
+        self.assertIn("grid: 0 of 2 runs are done", printed)
+        self.assertNotIn("begun", self.log("grid-1"))
+        self.assertEqual(self.members(), ["grid.conf", "grid-1.h5", "grid-1-rows.tsv", "grid-2.h5", "grid-2-rows.tsv"])
+
+    def test_an_archive_of_two_studies(self):
+        """One with other files adds its runs, and drops none."""
+        self.conf("#: seed = 1 2\n")
+        self.study("run", "grid.conf")
+        args = types.SimpleNamespace(out="other", bin=os.environ.get("STATREC_BIN", ""))
+        os.mkdir("other")
+        shutil.copy("study/grid-1.h5", "other")
+        archive.pack(args, experiment.Experiment("grid.conf"))
+        self.assertEqual(self.members(), ["grid.conf", "grid-1.h5", "grid-2.h5"])
+
+    def test_two_studies_at_once(self):
+        """Neither fails on the other's archive, nor makes a run that the other has made."""
+        self.conf("#: seed = 1 2 3 4\n")
+        both = [study("run", "grid.conf") for _ in range(2)]
+        for each in both:
+            _, said = each.communicate(timeout=120)
+            for line in said.splitlines():
+                self.assertRegex(line, "grid-.: another process makes this run")
+        self.study("run", "grid.conf")
+        self.assertEqual([self.times(f"grid-{seed}") for seed in (1, 2, 3, 4)], [1] * 4)
+        self.assertEqual(self.members(), ["grid.conf", *(f"grid-{seed}.h5" for seed in (1, 2, 3, 4))])
+        self.assertEqual([name for name in os.listdir("runs") if name.endswith(".new")], [])
 
     def test_report(self):
         """Pairs have the same seed: the losses of seeds differ by far more than those of norms."""

@@ -246,9 +246,14 @@ def put(path, data):
         with open(path, "rb") as file:
             if file.read() == data:
                 return
-    with open(path + ".new", "wb") as file:
+    with open(own_name(path), "wb") as file:
         file.write(data)
-    os.replace(path + ".new", path)
+    os.replace(own_name(path), path)
+
+
+def own_name(path):
+    """Of a file that becomes `path` when it is written: another process has another one."""
+    return f"{path}.{os.getpid()}.new"
 
 
 def remove(path):
