@@ -7,7 +7,7 @@ import tempfile
 import types
 import unittest
 
-from statrec.study import documents, evaluations, rule, tables
+from statrec.study import documents, evaluations, experiment, rule, tables
 from support import SAMPLES
 
 STEPS = range(1, 13) # the last third: 9 to 12
@@ -273,6 +273,14 @@ class Blocks(unittest.TestCase):
         block = documents.block_of("verdict=far of=norm against=ln value=valid_loss", "doc.md:1")
         self.assertIsNone(block.lines(self.args))
         self.assertEqual(documents.nothing_of(block), "No pair of runs is done yet, 6 runs are done.")
+
+    def test_seeds_by_another_name(self):
+        experiment.note.cache_clear()
+        self.put("conf/far.conf", CONF.replace("seed", "random-seed"))
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
+            self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
+        self.assertEqual(said.getvalue(), "statrec study: doc.md:1: far: no line '#: seed = ...', so no pairs of runs with the same seed\n")
 
     def test_points_need_a_bound_of_their_own(self):
         self.mistake("verdict=far of=norm against=ln value=valid_f1")

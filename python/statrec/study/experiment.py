@@ -19,6 +19,12 @@ def stop(text):
     sys.exit(2)
 
 
+@functools.lru_cache(maxsize=None)
+def note(text):
+    """The same once."""
+    print(f"statrec study: {text}", file=sys.stderr)
+
+
 class Experiment:
     """factors: [(options, [(label, values)])], values as many as options. after: {label: [words of a
     command]}. keeps_runs: in the archive, beside what comes after them. common: {option: value} of the lines that the program

@@ -9,7 +9,7 @@ import statistics
 
 from .evaluations import kept, lost, number, numbers_in, rate_text
 from .rule import CLAIMS, DIVERGED, MISSING, NATS, NOTHING, SHORT, Judgement, apart, half_width, judge
-from .experiment import after_of, state, stop
+from .experiment import after_of, note, state, stop
 from .tables import check_labels, experiment_of, lines_of, runs_of, sample_of, table_after
 from .printed import drawn, lines_in, named, number_in, split_words
 
@@ -72,6 +72,9 @@ class Verdict:
             only[self.of] = [*only[self.of], self.against]
         runs, done = runs_of(args, _Block(names, only, self.where), [self.of], without_file=self.by[:1] in ([], ["after"]))
         self.done = len(done)
+        unpaired = [name for name in names if not any("seed" in labels for _, labels in runs if labels["experiment"] == name)]
+        if unpaired:
+            note(f"{self.where}: {', '.join(unpaired)}: no line '#: seed = ...', so no pairs of runs with the same seed")
         label_of = {name: labels for name, labels in runs}
         name_of = {_key(labels): name for name, labels in runs}
         experiment = {name: experiment_of(args, labels["experiment"], self.where) for name, labels in runs}
