@@ -7,7 +7,7 @@ import os
 import tarfile
 
 from .experiment import Experiment, finished, own_name, put, stop
-from .settings import check, difference, keep, settings_of
+from .settings import after_key, after_text, check, difference, keep, settings_of
 
 # Run files are numbers of 4 and 8 bytes: 5 % smaller than by the preset alone
 PACKING = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 0, "lp": 2, "pb": 2}]
@@ -28,19 +28,20 @@ def members_of(path):
         stop(f"{path}: {error}")
 
 
+def lines_of(experiment, settings, labels):
+    """{option or mark: text} of a run and what is kept of it; labels: of what comes after it."""
+    after = {after_key(label): after_text(experiment.after[label]) for label in labels if label in experiment.after}
+    return {**settings_of(experiment, settings), **after, **({} if experiment.keeps_runs else {"#: archive": "after"})}
+
+
 def changed(experiment, then):
     """The first setting of archived runs that the experiment has not now, as settings.difference; None: there is none. A line
     `after` that is new can be made of the run files, where these are kept."""
     now = {name: settings for name, settings, _ in experiment.runs()}
-    for name, settings, _ in then.runs():
-        differs = difference(settings_of(then, settings), settings_of(experiment, now.get(name, settings)))
-        if differs:
-            return differs
-    if then.keeps_runs != experiment.keeps_runs:
-        return ("archive = after", "none") if experiment.keeps_runs else ("no archive = after", "it")
     labels = then.after if experiment.keeps_runs else {**then.after, **experiment.after}
-    return next(((f"another line 'after {label}'" if label in then.after else f"no line 'after {label}'", "it")
-                 for label in labels if then.after.get(label) != experiment.after.get(label)), None)
+    pairs = (difference(lines_of(then, settings, labels), lines_of(experiment, now.get(name, settings), labels))
+             for name, settings, _ in then.runs())
+    return next(filter(None, pairs), None)
 
 
 def check_settings(args, experiment, then):
