@@ -7,7 +7,7 @@ import tempfile
 import types
 import unittest
 
-from statrec.study import documents, evaluations, experiment, rule, tables
+from statrec.study import documents, evaluations, experiment, printed, rule, tables
 from support import SAMPLES
 
 STEPS = range(1, 13) # the last third: 9 to 12
@@ -281,6 +281,34 @@ class Blocks(unittest.TestCase):
             self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
             self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
         self.assertEqual(said.getvalue(), "statrec study: doc.md:1: far: no line '#: seed = ...', so no pairs of runs with the same seed\n")
+
+    def test_bars_in_a_table(self):
+        self.assertEqual(printed.drawn(["a|b", "c"], [["1", r"x\|y"]]), [r"| a\|b | c |", "|---|---|", r"| 1 | x\|y |"])
+
+    def test_a_split_is_of_the_validation_loss(self):
+        self.mistake("split=far of=norm against=ln value=valid_f1")
+
+    def test_runs_that_differ_by_more_than_the_seed(self):
+        for name in os.listdir(self.out):
+            self.put(f"out/{name}", "# column steps: s\nrun\tsteps\nx\t2\n")
+        for text, said in (("far rows=norm", "6 runs (with all max-tokens)"), ("far rows=norm columns=max-tokens", "3 runs."),
+                           ("far rows=norm max-tokens=256", "3 runs.")):
+            self.assertIn(f"interval of {said}", " ".join(self.block(f"{text} value=steps by=after after=evals")))
+
+    def test_pages_keep_their_line_ends(self):
+        page = "# Head\r\n\r\n<!-- study: far rows=norm value=steps by=after after=evals max-tokens=256 -->\r\n<!-- study: end -->\r\n  <!-- study: x -->\r\n"
+        for name in os.listdir(self.out):
+            self.put(f"out/{name}", "# column steps: s\nrun\tsteps\nx\t2\n")
+        self.args.docs = [os.path.join(self.conf, "page.md")]
+        with open(self.args.docs[0], "w", encoding="utf-8", newline="") as file:
+            file.write(page)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            documents.report(self.args)
+        with open(self.args.docs[0], "rb") as file:
+            made = file.read()
+        self.assertEqual(made.count(b"\n"), made.count(b"\r\n"))
+        self.assertIn(b"| bn | 2.000 \xc2\xb1 0.000 |\r\n", made)
+        self.assertEqual(said.getvalue(), f"statrec study: {self.args.docs[0]}:5: an indented block is left as it is\n")
 
     def test_points_need_a_bound_of_their_own(self):
         self.mistake("verdict=far of=norm against=ln value=valid_f1")

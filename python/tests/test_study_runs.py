@@ -340,6 +340,20 @@ class Runs(InDirectory):
         self.assertIn("| bn | 2 of 2 | +0.1 ± 0.0 | +0.0 ± 0.0 | not ended at 0.5 | too short to tell (learning rate not at its end), "
                       "higher so far |\n", printed)
 
+    def test_names_that_no_table_could_have(self):
+        for name in "my grid", "grid,v2", "it's":
+            self.conf("#: seed = 1\n", name)
+            self.assertIn("the name of an experiment has letters", self.study("plan", f"{name}.conf", status=2)[1])
+
+    def test_a_reader_that_stops_early(self):
+        self.conf("#: norm = ln bn\n#: seed = 1\n" + "#: report = verdict=NAME of=norm against=ln value=valid_loss\n" * 4000)
+        made = study("report", "grid.conf")
+        made.stdout.read(1)
+        made.stdout.close()
+        self.assertEqual(made.stderr.read(), "")
+        made.stderr.close()
+        self.assertEqual(made.wait(timeout=60), 1)
+
     def test_mistakes(self):
         self.conf("#: seed = 1\n")
         for text, said in (("#: program = train\n", "grid.conf:2: program: RUN.h5"), ("#: minutes = nan\n", "grid.conf:2: minutes: a number of"),

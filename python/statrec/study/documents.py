@@ -6,7 +6,7 @@ import sys
 import textwrap
 
 from .claims import TESTS, Claim, Claims
-from .experiment import experiments, stop
+from .experiment import experiments, put, stop
 from .split import Split
 from .tables import Figure, Lines, Published, Table
 from .printed import split_words
@@ -54,15 +54,18 @@ def block_of(text, where):
 def report_one(args):
     """One document."""
     try:
-        with open(args.doc, encoding="utf-8") as file:
-            old = file.read().split("\n")
+        with open(args.doc, encoding="utf-8", newline="") as file:
+            text = file.read()
     except OSError as error:
         stop(f"{args.doc}: {error.strerror}")
-    new, at = [], 0
+    ending = "\r\n" if "\r\n" in text else "\n"
+    old, new, at = text.split(ending), [], 0
     while at < len(old):
         line = old[at]
         at += 1
         new.append(line)
+        if re.match(r"\s+<!-- study: (?!end)", line):
+            print(f"statrec study: {args.doc}:{at}: an indented block is left as it is", file=sys.stderr)
         begun = re.fullmatch(r"<!-- study: (.*) -->", line)
         if not begun or begun[1] == "end":
             continue
@@ -77,9 +80,7 @@ def report_one(args):
             print(f"statrec study: {where}: no {what} of {' '.join(block.experiments)} yet: left as it is", file=sys.stderr)
         new += old[at:end] if made is None else ["", *made]
         at = end
-    with open(args.doc + ".new", "w", encoding="utf-8") as file:
-        file.write("\n".join(new))
-    os.replace(args.doc + ".new", args.doc)
+    put(args.doc, ending.join(new).encode())
 
 
 def report(args):

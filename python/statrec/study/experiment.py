@@ -174,6 +174,8 @@ def experiments(args):
         for file in files_in(path):
             if not file.endswith(".conf"):
                 stop(f"{file}: the name of an experiment ends with .conf")
+            if not re.fullmatch(r"[\w.][\w.+-]*", os.path.basename(file)):
+                stop(f"{file}: the name of an experiment has letters, digits and . _ - + alone, since tables name it so")
             try:
                 experiment = Experiment(file)
             except OSError as error:

@@ -1,4 +1,7 @@
 """One table of the three parts of paired runs' difference in validation loss, which add up to it."""
+import re
+
+from .experiment import stop
 from .rule import apart, half_width, last_third
 from .printed import drawn, named
 from .verdicts import Verdict, plus_minus
@@ -12,6 +15,9 @@ class Split(Verdict):
     kind = "split"
 
     def __init__(self, words, where):
+        ignored = [word for word in words if re.match("(value|less|by|pick)=", word)]
+        if ignored:
+            stop(f"{where}: split= is of {PARTS['difference']}, and has no {' '.join(ignored)}")
         super().__init__([*words, f"value={PARTS['difference']}"], where)
         self.parts = [Verdict([f"verdict={','.join(self.experiments)}", *words[1:], f"value={value}"], where)
                       for value in PARTS.values()]

@@ -156,6 +156,7 @@ class Table:
             else float("nan") for name in done}) for value in self.values}
         cells, rows, columns = self._cells(runs, numbers)
         usual = max(map(len, cells.values()), default=1)
+        self.pooled = self._pooled(runs)
         return [*self._drawn(cells, rows, columns, usual), "",
                 *self._told(args, *(len({run_of(name) for name in names}) for names in (done, dict(runs))), usual, meaning)]
 
@@ -188,6 +189,15 @@ class Table:
                 cells.setdefault(place, []).append(numbers[value][name])
         return cells, rows, columns
 
+    def _pooled(self, runs):
+        """The options whose values are not told apart by rows and columns: their runs count as the seeds do."""
+        found = {}
+        for _, labels in runs:
+            place = labels[self.rows], labels.get(self.columns)
+            for option in set(labels) - {"seed", self.rows, self.columns}:
+                found.setdefault(option, {}).setdefault(place, set()).add(labels[option])
+        return sorted(option for option, places in found.items() if max(map(len, places.values())) > 1)
+
     def _drawn(self, cells, rows, columns, usual):
         head = [self.head if not self.columns else f"{self.head} \\ {self.columns}", *columns]
         return drawn(head, [[row, *(cell(cells.get((row, column), []), int(self.digits), usual)
@@ -203,6 +213,7 @@ class Table:
     def _told(self, args, done, planned, usual, meaning):
         """What stands below the table."""
         over = f"; mean ± 95 % interval of {usual} runs" if usual > 1 else "; one run each"
+        over += f" (with all {' and '.join(self.pooled)})" if self.pooled else ""
         less = f", minus {self.against} with the same seed" if self.against else ""
         programs = self._programs(args) if self.by == ["after"] else [" ".join(self.by)]
         by = "" if programs == ["stat-table"] else f", by {' and '.join(f'`{name}`' for name in programs)}"
