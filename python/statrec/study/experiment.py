@@ -194,7 +194,7 @@ def neighbours(found):
     for path in (path for folder in folders_of_them for path in files_in(folder or ".")):
         name = os.path.basename(path)[:-len(".conf")]
         if name not in found and any(f"{name}-".startswith(f"{other}-") or f"{other}-".startswith(f"{name}-") for other in found):
-            yield Experiment(path)
+            yield Experiment(os.path.normpath(path))
 
 
 def folders(args):
