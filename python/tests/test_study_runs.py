@@ -298,6 +298,20 @@ class Runs(InDirectory):
         self.assertEqual(self.members(), ["grid.conf", *(f"grid-{seed}.h5" for seed in (1, 2, 3, 4))])
         self.assertEqual([name for name in os.listdir("runs") if name.endswith(".new")], [])
 
+    def test_files_that_another_process_writes(self):
+        """Its temporary files are others, and it packs alone."""
+        self.conf("#: seed = 1\n")
+        os.makedirs("runs/grid.tar.xz.new")
+        os.makedirs("study/grid-1.settings.new")
+        with archive.locked("runs"):
+            made = study("run", "grid.conf")
+            self.wait_for("study/grid-1.h5")
+            time.sleep(1)
+            self.assertFalse(os.path.exists("runs/grid.tar.xz"))
+        _, said = made.communicate(timeout=60)
+        self.assertEqual((made.returncode, said), (0, ""))
+        self.assertEqual(self.members(), ["grid.conf", "grid-1.h5"])
+
     def test_report(self):
         """Pairs have the same seed: the losses of seeds differ by far more than those of norms."""
         self.conf("#: norm = ln bn\n#: seed = 1 2 3\n")
