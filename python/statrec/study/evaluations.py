@@ -82,11 +82,12 @@ def evaluations(args, experiment, name, metric):
 
 def lost(series):
     """Whether a metric is no number any more at the end of a run. A metric that is recorded at some steps is NaN between
-    them: only more of NaN than between two numbers counts."""
+    them, and perhaps less often towards the end: only more than twice as many as between two numbers count."""
     if any(math.isinf(value) for _, value in last_third(series)):
         return True
     gaps = "".join("x" if math.isfinite(value) else "-" for _, value in sorted(series.items())).split("x")
-    return len(gaps) > 1 and len(gaps[-1]) > max(map(len, gaps[:-1]))
+    longest = max(map(len, gaps[:-1]), default=0)
+    return len(gaps) > 1 and len(gaps[-1]) > 2 * longest + (longest > 0)
 
 
 def options_of(args, experiment, name):
