@@ -91,12 +91,15 @@ class Modules(unittest.TestCase):
             norm = gained(make(name))
             for a, g in batches(4):
                 step(norm, a, g)
-            before = copy.deepcopy(norm.state_dict())
-            for y, dx in (
-                step(norm, x, x, torch.zeros(4, dtype=torch.bool)),
-                step(norm, x[:0], x[:0]),
-            ):
-                self.assertTrue(y.isfinite().all() and dx.isfinite().all(), name)
+            before, none = copy.deepcopy(norm.state_dict()), torch.zeros(4, dtype=torch.bool)
+            norm.zero_grad()
+            for given in (x, x * math.nan):
+                y, dx = step(norm, given, x, none)
+                gradients = [one.grad for one in norm.parameters()]
+                for zero in (y, dx, norm.eval()(given, none), *gradients):
+                    self.assertFalse(zero.any(), name)
+                norm.train()
+            step(norm, x[:0], x[:0])
             torch.testing.assert_close(norm.state_dict(), before, rtol=0, atol=0, msg=name)
             if issubclass(cls, sn.RunningNorm):
                 norm.check = True
