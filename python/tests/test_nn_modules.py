@@ -257,12 +257,28 @@ class Modules(unittest.TestCase):
                         )
 
     def test_large_mean(self):
-        """float32 keeps the deviations from a mean of 1e4."""
-        x = torch.randn(256, 6, generator=torch.Generator().manual_seed(2)) + 1e4
-        for name in ("bn", "rbn", "ln", "repbn"):
-            norm = make(name, **({"eta0": 0, "t0": 0} if name == "repbn" else {}))
-            want = copy.deepcopy(norm).double()(x.double())
-            self.assertLess(float((norm(x).double() - want).detach().abs().max()), 1e-5, name)
+        """float32 keeps the deviations from a mean of 1e4: output, dx, running values."""
+        generator = torch.Generator().manual_seed(2)
+        x, g = (torch.randn(256, 6, generator=generator) for _ in range(2))
+        x, some = x + 1e4, torch.arange(256) % 3 > 0
+        for name, options in (
+            *((name, {}) for name in ("bn", "rbn", "rbn-released", "brn", "ln", "ln-simple")),
+            *((f"detach-{which}", {}) for which in ("mean", "std", "both")),
+            ("detach-both", {"unbiased": True, "placement": "outside"}),
+            ("adanorm", {}),
+            ("repbn", {"eta0": 0, "t0": 0}),
+            ("repbn", {"eta0": 0, "t0": 4}),
+            ("bn-powernorm", {"layer_scale": 0}),
+        ):
+            norm = make(name, **options)
+            wide = copy.deepcopy(norm).double()
+            for mask in (None, some):
+                with self.subTest(name=name, mask=mask is not None, **options):
+                    got, want = step(norm, x, g, mask), step(wide, x.double(), g.double(), mask)
+                    got, want = ((*two, *one.buffers()) for one, two in ((norm, got), (wide, want)))
+                    for a, b in zip(got, want):
+                        error, largest = float((a - b).abs().max()), float(b.abs().max())
+                        self.assertLessEqual(error, 1e-6 * largest)
 
     def test_autocast(self):
         with torch.autocast("cpu", torch.bfloat16):
