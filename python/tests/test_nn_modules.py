@@ -5,9 +5,13 @@ import copy
 import inspect
 import io
 import math
+import os
 import pickle
+import re
+import shutil
 import unittest
 
+import statrec
 from nn_cases import EPSILONS, EXACT, batches, gained, make, sn, step, torch
 
 
@@ -149,6 +153,17 @@ class Modules(unittest.TestCase):
             for name in every - set(parameters):
                 with self.assertRaises((TypeError, ValueError), msg=f"{cls.__name__} {name}"):
                     cls(6, **{name: True})
+
+    def test_defaults_of_the_program(self):
+        """alpha and eps as `statrec list norms` has them, but for alpha of bn, which is torch's."""
+        if shutil.which("statrec", path=os.environ.get("STATREC_BIN")) is None:
+            self.skipTest("no programs")
+        for name, _, text in statrec.table("statrec", "list", "norms")["rows"]:
+            given = re.findall(r"(alpha|alpha_bwd|eps)=([\d.e-]+)", text)
+            for option, value in given if name in sn.METHODS else ():
+                with self.subTest(name=name, option=option):
+                    wanted = 0.9 if (name, option) == ("bn", "alpha") else float(value)
+                    self.assertAlmostEqual(getattr(sn.make(name, 6), option), wanted, 12)
 
     def test_options_that_are_wrong(self):
         """One line with the class, the option and its value, for every option of every class."""
