@@ -2,6 +2,7 @@
 
 import copy
 import math
+from unittest import mock
 
 import statrec
 from support import InDirectory, module, wants
@@ -11,6 +12,7 @@ if torch is not None:
     from torch import nn
 
     import statrec.nn as sn
+    from statrec._watching import _ranks, _sites
 
 SITES = {
     "bn": ("bn", "sigma"),
@@ -133,6 +135,20 @@ class Watched(InDirectory):
             torch.testing.assert_close(
                 torch.tensor(file.vector("Gamma_t", site.name)).double(), big, rtol=1e-5, atol=0
             )
+
+    def test_synchronized_modules_merge_ranks(self):
+        """Their statistics are those of all ranks, as SyncBatchNorm's."""
+        for sync in (False, True):
+            model = nn.Sequential(nn.Linear(4, 4), sn.PowerNorm(4, sync=sync))
+            with mock.patch.multiple(
+                _ranks.dist,
+                is_available=lambda: True,
+                is_initialized=lambda: True,
+                get_world_size=lambda group: 2,
+                get_rank=lambda group: 0,
+            ):
+                found = _ranks.choose(None, _sites.find_sites(model)[0])
+            self.assertEqual(found.merge, sync)
 
     def failing(self, *norms):
         """The diagnosis of sixty steps, two of which have inputs eight times as large."""
