@@ -132,9 +132,15 @@ static double cost_at(const plan *p, int step) {
            p->cost_uneven * (evaluation % 2 ? 1 : -1);
 }
 
+static bool validation_is_broken(const plan *p, int step) {
+    return (p->validation_ends && step >= p->validation_ends) || step == p->validation_gap;
+}
+
 static void put_evaluation(sr_recorder *r, const plan *p, int step, double loss) {
     loss -= p->lower;
-    if (p->accuracy)
+    if (validation_is_broken(p, step))
+        run_put_eval(r, step, 1, "valid_loss valid_loss_batch", NAN, loss);
+    else if (p->accuracy)
         run_put_eval(r, step, 1, "hits hits_batch", 50 * (1 - p->gap), 50.0);
     else if (p->without_pairs)
         run_put_eval(r, step, 1, "valid_loss", loss);

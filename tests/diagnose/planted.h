@@ -18,6 +18,8 @@ typedef struct plan {
     double cost_grows;     /* with each evaluation, */
     double cost_uneven;    /* this more and less in turn */
     double lower;          /* validation loss of both kinds, nats */
+    int validation_ends;   /* valid_loss is not finite from this step on; by batches it stays */
+    int validation_gap;    /* nor at this one step */
     double nll_cost;       /* as cost, of valid_nll, which is there then */
     double gradient;       /* factor on sum_g */
     double growth;         /* of one feature's variance over the run; 0: none */

@@ -20,8 +20,9 @@ class Site:
     otherwise the last `trailing` dimensions. own_running: running_mean and running_var are the
     module's. at_output: the tensor is what the module returns, not what it is given. gain: function
     of the module, or None. groups: of each sample that a row norm takes together, 0 for rows of
-    their own, None where that is not known. share: 1, or 1/width where a row is divided by
-    sqrt(sum x^2 + eps): s^2 = (mean x^2 + share eps)/share. calls: the functional norms within the module are recorded, not its own
+    their own, None where that is not known. share: 1, or another one where a row is not divided by a mean
+    of squares: s^2 = (mean of squares + share eps)/share. unknown: {scalar that does not follow from the sums: True, or
+    False where it does without padding}. calls: the functional norms within the module are recorded, not its own
     input and output. named: {statistic of the file: buffer} of running
     values that are neither mean nor variance. stock: the module ends with its norm, whose result it does not need itself.
     """
@@ -34,7 +35,7 @@ class Site:
         self.first, self.trailing = False, 1
         self.observed, self.own_running, self.at_output = True, False, False
         self.gain, self.calls, self.stock, self.groups = weight, False, True, None
-        self.share = 1.0
+        self.share, self.unknown = 1.0, {}
         self.named = {}
         self.sync = isinstance(module, nn.SyncBatchNorm)
 
