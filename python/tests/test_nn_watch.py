@@ -7,7 +7,7 @@ from unittest import mock
 import statrec
 from support import InDirectory, module, wants
 
-torch = module("torch")
+numpy, torch = module("numpy"), module("torch")
 if torch is not None:
     from torch import nn
 
@@ -119,6 +119,8 @@ class Watched(InDirectory):
         with statrec.open("run.h5") as file:
             sites = list(file.sites.values())
             self.assertEqual([(s.norm, s.family) for s in sites], list(SITES.values()))
+            given = [getattr(norm, "alpha_bwd", math.nan) for norm in norms]
+            numpy.testing.assert_equal([site.alpha_bwd for site in sites], given)
             for place, (name, site) in enumerate(zip(SITES, sites)):
                 for statistic, buffer in VALUES.get(name, {}).items():
                     got = torch.tensor(file.vector(statistic, site.name)).double()
@@ -150,12 +152,18 @@ class Watched(InDirectory):
                 found = _ranks.choose(None, _sites.find_sites(model)[0])
             self.assertEqual(found.merge, sync)
 
+    def test_alpha_bwd_of_the_diagnosis(self):
+        """nu is judged by the module's alpha_bwd, not by its alpha."""
+        for alpha_bwd, text in ((0.9, "with alpha_bwd 0.9"), (0.999, "HEALTHY")):
+            norm = sn.PowerNorm(16, alpha=0.9, alpha_bwd=alpha_bwd)
+            self.assertIn(text, " ".join(self.failing(norm).split()))
+
     def failing(self, *norms):
         """The diagnosis of sixty steps, two of which have inputs eight times as large."""
         torch.manual_seed(1)
         model = nn.Sequential(nn.Linear(8, 16), *norms, nn.Linear(16, 1))
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        run = statrec.watch(model, f"{len(norms)}.h5", verbose=False)
+        run = statrec.watch(model, "run.h5", verbose=False, force=True)
         for step in range(1, 61):
             x = torch.randn(64, 8) * (8 if step in (31, 32) else 1)
             optimizer.zero_grad()

@@ -31,7 +31,7 @@ class Site:
         self.name, self.module = name, module
         self.norm, self.family, self.kind = "none", "none", ""
         self.axis = self.uses = None  # what follows from the family
-        self.width, self.eps, self.alpha = None, 1e-5, math.nan
+        self.width, self.eps, self.alpha, self.alpha_bwd = None, 1e-5, math.nan, math.nan
         self.first, self.trailing = False, 1
         self.observed, self.own_running, self.at_output = True, False, False
         self.gain, self.calls, self.stock, self.groups = weight, False, True, None
@@ -44,7 +44,7 @@ class Site:
         alpha = self.alpha if 0 <= self.alpha <= 1 else math.nan
         eps = self.eps if 0 <= self.eps < math.inf else math.nan
         return dict(name=self.name, norm=self.norm, kind=self.kind, family=self.family,
-                    width=self.width, depth=depth, eps=eps, alpha=alpha,
+                    width=self.width, depth=depth, eps=eps, alpha=alpha, alpha_bwd=self.alpha_bwd,
                     repeat=repeat, observed=self.observed, axis=self.axis, uses=self.uses)
 
 

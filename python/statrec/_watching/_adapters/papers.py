@@ -1,5 +1,6 @@
 """The modules of statrec.nn: each under its method's name, with its own running values."""
 
+import math
 import sys
 
 # method: family, uses; of others the statistics of their input are recorded, as a BN in their place
@@ -50,7 +51,7 @@ def describe(site, module):
     site.sync = getattr(module, "sync", False)
     site.gain = _gain if site.family in ("sigma", "psi", "pn", "row") else None
     if hasattr(module, "momentum"):
-        site.alpha = module.alpha
+        site.alpha, site.alpha_bwd = module.alpha, getattr(module, "alpha_bwd", math.nan)
     site.own_running = site.family == "sigma" and getattr(module, "running_var", None) is not None
     site.named = {"psi": {"psi2": "running_psi2"}, "pn": {"psi2": "running_psi2", "nu": "nu"}}.get(
         site.family, {}
@@ -91,5 +92,5 @@ ROW = (
     "the method's name; sigma, psi, pn, row, or none "
     "where the method is not these formulas or has a layer scale before it",
     "dimension 1, or the last with `channels_last=True`",
-    "the module's mu, sigma2, psi2 and nu, alpha = 1 - momentum; otherwise the recorder's",
+    "the module's mu, sigma2, psi2 and nu, alpha = 1 - momentum, alpha_bwd; otherwise the recorder's",
 )
