@@ -347,6 +347,7 @@ check-all: check ## everything of check, the same tests under the address saniti
 	$(Q)$(MAKE) --no-print-directory check-aarch64
 	$(Q)$(MAKE) --no-print-directory check-sanitizers
 	$(Q)$(MAKE) --no-print-directory check-mpich
+	$(Q)$(MAKE) --no-print-directory check-slurm
 # Each ends within an hour, and goes on where it was stopped: NIGHT='--seed 7 --percent 10'.
 night: ## hostile files, host programs, losses of power, kills, a world that changes: a seeded script for each (an hour each at most)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all
@@ -374,7 +375,11 @@ check-mpich: ## check-mpi with MPICH (Debian's mpich and libmpich-dev, beside Op
 	$(Q)command -v mpicc.mpich >/dev/null && command -v mpirun.mpich >/dev/null || \
 	{ echo 'check-mpich: skipped: no MPICH (apt-get install mpich libmpich-dev)'; exit 0; }; \
 	$(MAKE) --no-print-directory MPI=1 MPICC=mpicc.mpich BUILD=build/release-mpich check-mpi
-.PHONY: check-mpi check-mpich
+check-slurm: ## check-mpi under Slurm on two nodes that are namespaces of this machine (root; Debian's slurm-wlm and munge)
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MPI=1 BUILD=build/release-mpi build/release-mpi/bin/statrec
+	$(Q)sh tests/slurm_nodes.sh sh tests/run_mpi.sh build/release-mpi srun srun_killed_rank srun_lost_node sbatch_requeued srun_alone \
+	|| { [ $$? -eq 77 ] && exit 0 || exit 1; }
+.PHONY: check-mpi check-mpich check-slurm
 # For every submission: the modules whose tests are quick, without those that run whole programs.
 check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan unit-quick

@@ -348,13 +348,12 @@ static void note_units(const comparison *p) {
                          p->runs.set->path[r], p->runs.c->wanted[i]->name, p->runs.set->path[0]);
 }
 
-/* Whether a chosen site of the first run has its name in another run. */
-static bool shares_a_name(const comparison *p) {
-    const run_set *set = p->runs.set;
-    for (int64_t k = 0; k < p->runs.c->sites; k++)
-        for (int r = 1; p->runs.c->site[k].run == 0 && r < set->count; r++)
-            if (sr_run_find_site(set->run[r], site_of(p, &p->runs.c->site[k])->name) >= 0)
-                return true;
+/* Whether a site of the first run has its name in another run, with or without the statistics. */
+static bool shares_a_name(const run_set *set) {
+    const sr_run_site *site;
+    for (int64_t i = 0; (site = sr_run_get_site(set->run[0], i)); i++)
+        for (int r = 1; r < set->count; r++)
+            if (sr_run_find_site(set->run[r], site->name) >= 0) return true;
     return false;
 }
 
@@ -369,7 +368,7 @@ static sr_status no_common_name(const run_set *set, sr_failure *why) {
 }
 
 static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
-    if (strcmp(p->s->match, "name") == 0 && !shares_a_name(p))
+    if (strcmp(p->s->match, "name") == 0 && !shares_a_name(p->runs.set))
         return no_common_name(p->runs.set, why);
     sr_fail(why, SR_FORMAT, "%s shares no statistic with the others", p->runs.set->path[0]);
     for (int i = 0; i < p->runs.c->statistics; i++)

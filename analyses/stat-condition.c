@@ -8,8 +8,9 @@
  *     released:   C_max = sigma_1^2 / N  C_p = (sigma_1 / sigma_m)^2     (eigenvalues of X^T X / N)
  *
  * The release counts padded positions in N; here N is the number of valid rows. A sigma_m of zero
- * (m > N) gives infinity. The spectra come from X^T X in double. That resolves sigma_m down to 5e-7
- * of sigma_1; X itself in float32 has a precision of about 1e-7.
+ * gives infinity. It is exact for m > N. Otherwise the spectra come from X^T X in double, which
+ * resolves sigma_m down to 5e-7 of sigma_1 and may turn smaller ones into 0; X itself in float32
+ * has a precision of about 1e-7.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static void declare_columns(stat_table *table) {
 static void print_row(tsv *t, const spectrum *s, const char *name, double p, int64_t m,
                       double value) {
     const double most = s->sigma[0], least = s->sigma[m - 1];
-    const bool lost = least > 0 && least < SVD_RESOLUTION * most;
+    const bool lost = least < SVD_RESOLUTION * most && m <= s->rows; /* of N values 0 is exact */
     tsv_text(t, s->run);
     tsv_text(t, s->site->name);
     tsv_text(t, s->site->norm);

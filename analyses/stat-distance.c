@@ -39,32 +39,26 @@ static double dist_psi2(const vector_row *r) {
     return sr_dist(V(r, psi2_B), V(r, psi2), r->width);
 }
 
-#define FORMS(q, of_root)                                                                          \
+#define FORMS(q, relative)                                                                         \
     static double q##_per_root(const vector_row *r) {                                              \
         return dist_##q(r) * sqrt((double)r->width);                                               \
     }                                                                                              \
     static double q##_relative(const vector_row *r) {                                              \
-        return dist_##q(r) * (double)r->width / of_root;                                           \
+        return relative;                                                                           \
     }
 
-/* ||a||_2 and ||sqrt(a)||_2 */
-static double length(const double *a, int64_t d) {
-    double sum = 0;
-    for (int64_t k = 0; k < d; k++) sum += a[k] * a[k];
-    return sqrt(sum);
+/* A scalar as the recorder derives it. */
+static double derived(const vector_row *r, sr_scalar which) {
+    double scalar[SR_SCALAR_COUNT] = {0};
+    sr_derive_scalars(SR_FAMILY_NONE, r->width, r->eps, -1, r->v, scalar);
+    return scalar[which];
 }
 
-static double length_of_root(const double *a, int64_t d) {
-    double sum = 0;
-    for (int64_t k = 0; k < d; k++) sum += a[k];
-    return sqrt(sum);
-}
-
-FORMS(mu, length_of_root(V(r, sigma2), r->width))
-FORMS(sigma, length_of_root(V(r, sigma2), r->width))
-FORMS(sigma2, length(V(r, sigma2), r->width))
-FORMS(psi, length_of_root(V(r, psi2), r->width))
-FORMS(psi2, length(V(r, psi2), r->width))
+FORMS(mu, sr_tid_mean(V(r, mu_B), V(r, mu), V(r, sigma2), r->width))
+FORMS(sigma, sr_tid_var(V(r, sigma2_B), V(r, sigma2), r->width))
+FORMS(sigma2, derived(r, SR_SCALAR_rel_sigma2))
+FORMS(psi, derived(r, SR_SCALAR_rel_psi))
+FORMS(psi2, derived(r, SR_SCALAR_rel_psi2))
 
 #define STATISTICS(suffix, f, more)                                                                \
     {"mu", "dist_mu" suffix, NULL, NEEDS(mu_B) | NEEDS(mu) | (more), f(mu), NULL},                 \

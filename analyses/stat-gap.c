@@ -7,8 +7,8 @@
  *
  * A task: runs of one model and one data set (data, data-dir, source and target of the
  * configuration). References are the runs with the fewest batch sites (an LN run has none). A run
- * uses the reference whose configuration differs in the fewest lines; the first given one of
- * several. So pre-norm goes with pre-norm and seed with seed. The value is at the evaluation with
+ * uses the reference whose configuration differs in the fewest lines, of several that of its seed,
+ * and then the first given one. So pre-norm goes with pre-norm and seed with seed. The value is at the evaluation with
  * the smallest valid_loss, as in stat-table (--pick last: the last finite one). The discrepancy is
  * of the last BN layer (--site last-bn of the other analyses). It comes from the final pass, else
  * it is the mean over the last tenth of the steps. --phase takes the mean over the steps of a phase
@@ -155,7 +155,9 @@ static int find_reference(const result *r, int count, int of) {
         if (r[k].task == r[of].task && r[k].batch_sites < fewest) fewest = r[k].batch_sites;
     for (int k = 0; k < count && r[of].batch_sites > fewest; k++) {
         if (r[k].task != r[of].task || r[k].batch_sites != fewest) continue;
-        const int64_t other = count_other_lines(r[k].info->config, r[of].info->config);
+        const bool other_seed = r[k].info->seed != r[of].info->seed;
+        const int64_t other =
+            2 * count_other_lines(r[k].info->config, r[of].info->config) + other_seed;
         if (other >= least) continue;
         best = k;
         least = other;

@@ -55,20 +55,11 @@ typedef struct spectrum {
     line_fit decay;
 } spectrum;
 
-/* Relative to sigma_1, so that no sum overflows. */
-static void measure_ranks(const double *sigma, spectrum *s) {
-    double sum = 0, squares = 0, entropy = 0;
-    for (int64_t i = 0; i < s->values; i++) {
-        const double relative = sigma[i] / sigma[0];
-        sum += relative;
-        squares += relative * relative;
-    }
-    for (int64_t i = 0; i < s->values; i++) {
-        const double part = sigma[i] / sigma[0] / sum;
-        if (part > 0) entropy -= part * log(part);
-    }
-    s->effective_rank = exp(entropy);
-    s->stable_rank = squares;
+/* Relative to sigma_1, so that no square overflows. */
+static double stable_rank(const double *sigma, int64_t count) {
+    double squares = 0;
+    for (int64_t i = 0; i < count; i++) squares += (sigma[i] / sigma[0]) * (sigma[i] / sigma[0]);
+    return squares;
 }
 
 /* ln(sigma_i / sigma_1) against ln i: the same slope, and exact zeros for a flat spectrum. */
@@ -99,7 +90,8 @@ static void measure(const settings *o, const double *sigma, int64_t count, spect
     *s = (spectrum){count, m, count ? sigma[0] : NAN, NAN, NAN, NAN, {0}};
     s->decay = (line_fit){o->fit_first, to_end ? m : o->fit_last, NAN, NAN};
     if (!m) return;
-    measure_ranks(sigma, s);
+    s->effective_rank = svd_effective_rank(sigma, count);
+    s->stable_rank = stable_rank(sigma, count);
     s->condition = sigma[0] / sigma[m - 1];
     fit_line(sigma, &s->decay);
 }

@@ -19,8 +19,9 @@
  *     tid_mean = mean over features of |mu - mu_B| / sigma_B
  *     tid_var  = mean over features of |sigma / sigma_B - 1|
  *
- * The code does not log their sum, tid_total. A feature that is constant over the batch (sigma_B =
- * 0) makes them infinite or NaN.
+ * BRN averages deviations, not variances, and frozen statistics do not move: there it is this form
+ * for an update that the run did not make. The code does not log their sum, tid_total. A feature
+ * that is constant over the batch (sigma_B = 0) makes them infinite or NaN.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -341,13 +341,14 @@ test_binding() {
     [ ! -s err ] || { cat err; return 1; }
 }
 
-# -- srun, if Slurm is running and can start two tasks
+# -- srun, if Slurm is running and can start two tasks; on one node, or on NODES (slurm_nodes.sh)
 
+nodes_of() { [ "$1" -lt "${NODES:-1}" ] && echo "$1" || echo "${NODES:-1}"; }
 # tasks N OPTION... COMMAND...: runs N tasks of the command, even on fewer cores.
 tasks() {
     count=$1
     shift
-    timeout -k 5 "$limit" srun --quiet --overcommit --immediate=20 -N 1 -n "$count" "$@" >out 2>err
+    timeout -k 5 "$limit" srun --quiet --overcommit --immediate=20 -N "$(nodes_of "$count")" -n "$count" "$@" >out 2>err
     status=$?
     [ $status -ne 124 ] || echo "$count tasks hang: $*"
     return $status
@@ -375,13 +376,52 @@ test_srun() {
 test_srun_killed_rank() {
     slurm_has_pmix || return 77
     $pairs $long --shards 4 -o one.h5 >one || return 1
-    tasks 2 --mpi=pmix $pairs $long --shards 4 -o many.h5 &
+    tasks 2 --mpi=pmix --kill-on-bad-exit=1 $pairs $long --shards 4 -o many.h5 &
     wait_for_updates many.h5 30 || return 1
     victim=$(pid_of_rank many.h5 1)
     kill -9 "$victim" && ! wait $! || return 1
-    says "rank 1 (process $victim) is gone" || return 1
-    statrec info many.h5 | grep -q "^reason *rank 1 (process $victim) is gone" || return 1
-    tasks 2 --mpi=pmix statrec resume many.h5 && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5
+    if [ "${NODES:-1}" = 1 ]; then # a rank on another node cannot be looked at; srun ends both
+        says "rank 1 (process $victim) is gone" || return 1
+        statrec info many.h5 | grep -q "^reason *rank 1 (process $victim) is gone" || return 1
+    fi
+    resumed_by_srun many
+}
+resumed_by_srun() {
+    tasks 2 --mpi=pmix statrec resume "$1.h5" && same "$(digest one)" "$(digest out)" && $compare one.h5 "$1.h5"
+}
+# The cable of a node: rank 0 waits for --rank-timeout.
+test_srun_lost_node() {
+    slurm_has_pmix || return 77
+    [ "${NODES:-1}" = 2 ] || { echo "skip: needs the two nodes of slurm_nodes.sh"; return 77; }
+    $pairs $long --shards 4 -o one.h5 >one || return 1
+    tasks 2 --mpi=pmix $pairs $long --shards 4 --rank-timeout 3 -o many.h5 &
+    wait_for_updates many.h5 30 || return 1
+    ip netns exec statrec-2 ip link set joined down
+    ! wait $! || return 1
+    ip netns exec statrec-2 ip link set joined up
+    says "rank 0: no answer from the other ranks within 3 s" || return 1
+    statrec info many.h5 | grep -q "^status *failed" || return 1
+    resumed_by_srun many
+}
+# As examples/scaling.sbatch: a job that is requeued goes on from its newest checkpoint. Slurm starts it after two minutes.
+test_sbatch_requeued() {
+    slurm_has_pmix || return 77
+    $pairs $long --shards 4 -o one.h5 >one || return 1
+    set -- $pairs $long --shards 4 -o many.h5 # words, without the ends of lines
+    begins="$*"
+    cat >job.sh <<END
+#!/bin/sh
+if ls many-*.ckpt >/dev/null 2>&1; then set -- resume many.h5; else set -- ${begins#statrec}; fi
+exec srun --mpi=pmix --overcommit statrec "\$@"
+END
+    job=$(sbatch --parsable --requeue --nodes="${NODES:-1}" --ntasks=2 --overcommit --open-mode=append --output=out job.sh) || return 1
+    wait_for_updates many.h5 30 && scontrol requeue "$job" || return 1
+    for _ in $(seq 600); do
+        [ "$(squeue -h -j "$job" -o %T 2>/dev/null)" ] || break
+        sleep 0.5
+    done
+    grep -q "CANCELLED.*REQUEUE" out || { echo "the job was not requeued"; cat out; return 1; }
+    same "$(digest one)" "$(digest out | tail -n 1)" && $compare one.h5 many.h5
 }
 # Without PMI each task would treat itself as the only one and write the file.
 test_srun_alone() {

@@ -40,7 +40,8 @@
 /* X(name, definition): float64 [S] under /sites. */
 #define SR_SITE_REALS(X)                                                                           \
     X(eps, "added to the statistic under the root")                                                \
-    X(alpha, "weight of the OLD running value: new = alpha * old + (1 - alpha) * batch")
+    X(alpha, "weight of the OLD running value: new = alpha * old + (1 - alpha) * batch")           \
+    X(alpha_bwd, "PN: weight of the OLD nu; NaN: as alpha, or a method without nu")
 
 /* X(NAME, name, definition): sr_family, as text in /sites/family. It selects the formulas for the
  * parts of dx: g_mu, g_sigma2, g_psi2 of /scalars. */

@@ -206,6 +206,10 @@ sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors);
  * program that puts vectors must do so, too. Before the first step. */
 sr_status sr_set_observed(sr_recorder *r, int site);
 
+/* Sets the weight of the OLD nu of a PN site, from 0 to 1; NaN, the default: the site's alpha.
+ * sr_take_* update nu by it. Before the first step. */
+sr_status sr_set_alpha_backward(sr_recorder *r, int site, double alpha_bwd);
+
 /* Projected bytes of the finished file, -1 without options.planned_steps; and the spacing of
  * vectors. Valid after all sites are declared. */
 int64_t sr_projected_bytes(const sr_recorder *r);

@@ -34,6 +34,7 @@ typedef struct sr_run_site {
     sr_family family;
     char axis[SR_KIND_SIZE], uses[SR_KIND_SIZE], constants[SR_KIND_SIZE];
     int64_t layer_scale_own, merged;
+    double alpha_bwd; /* of SR_SITE_REALS; NaN in older files */
 } sr_run_site;
 
 typedef struct sr_run_info {

@@ -65,8 +65,8 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     modules. repeat: "last" records the last of several passes in a step, "merge" all of them as one
     batch; None: the last, with a warning. phases: names of passes that are kept apart
     (`with run.phase("real"):`). ranks: "merge" or "own" with torch.distributed (None: merge if
-    there is a SyncBatchNorm), over process_group. every=N: records the sites in every N-th step.
-    activations_every=K: also the size of each site's input in every K-th of these. on_error: "warn"
+    there is a SyncBatchNorm or sync=True), over process_group. every=N: records the sites in every
+    N-th step. activations_every=K: also the size of each site's input in every K-th of these. on_error: "warn"
     continues without recording, "raise" stops the training. gradient_norms=False: without dx_norm
     and direct_norm, which cost a pass over the gradient. kind: a text, or a function of a site's
     name. start: steps before this run; default: 0, with resume=True the last step of the file. Its

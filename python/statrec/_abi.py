@@ -100,7 +100,7 @@ RunSite = struct("RunSite", [
     *several("offset width depth layer_scale", c_int64), *several("eps alpha", c_double),
     ("observed", c_int64), ("called", c_char * (NAME_SIZE + 4)), ("family", c_int),
     *several("axis uses constants", c_char * KIND_SIZE),
-    *several("layer_scale_own merged", c_int64)])
+    *several("layer_scale_own merged", c_int64), ("alpha_bwd", c_double)])
 
 RunInfo = struct("RunInfo", [
     *several("path program version command config host created git model data task", c_char_p),
@@ -153,6 +153,7 @@ PROTOTYPES = {
     "sr_create": (_RUN, [c_char_p, _TO(Options), _WHY]),
     "sr_lock_refused": (c_char_p, [_RUN]),
     "sr_add_site": (c_int, [_RUN, _TO(Site)]),
+    "sr_set_alpha_backward": (c_int, [_RUN, c_int, c_double]),
     "sr_set_observed": (c_int, [_RUN, c_int]),
     "sr_add_metric": (c_int, [_RUN, c_char_p, c_char_p, c_char_p, c_int]),
     "sr_declare_scalar": (c_int, [_RUN, c_char_p, c_char_p, c_char_p, c_int]),

@@ -49,7 +49,8 @@ class Site(SimpleNamespace):
     number (from 0), name, norm (its method), called (the method, "+ls" after a layer scale),
     kind, family, width (features), offset (first of its columns in the vectors of all sites),
     depth, layer_scale, layer_scale_own, eps, alpha (weighs the OLD running value; NaN: no running
-    statistics), axis, uses, constants, observed, merged.
+    statistics), alpha_bwd (weighs PN's OLD nu; NaN: as alpha, or no nu), axis, uses, constants,
+    observed, merged.
     """
 
     def __str__(self):

@@ -155,8 +155,10 @@ class Recorder:
     def add_site(self, name: str, norm: str = "", kind: str = "", family: str = "sigma", *,
                  width: int, depth: int = 0, eps: float, alpha: float = _NAN, layer_scale: int = 0,
                  repeat: str = "last", observed: bool = False, axis: Optional[str] = None,
-                 uses: Optional[str] = None, constants: Optional[str] = None) -> int:
-        """Adds a site of `width` features, returns its number. alpha weighs the OLD running value.
+                 uses: Optional[str] = None, constants: Optional[str] = None,
+                 alpha_bwd: float = _NAN) -> int:
+        """Adds a site of `width` features, returns its number. alpha weighs the OLD running value,
+        alpha_bwd the OLD nu of PN (NaN: alpha does).
 
         family: "sigma", "psi", "pn", "row", "own" or "none". repeat: "last" records the last of
         several forward passes in a step, "merge" all as one batch. observed: an observer computes
@@ -177,6 +179,8 @@ class Recorder:
                if text is not None})
         added = self._numbered(library().sr_add_site(self._pointer, ctypes.byref(site)))
         self._widths.append(site.width)
+        self._done(library().sr_set_alpha_backward(self._pointer, added,
+                                                   real(alpha_bwd, "alpha_bwd")))
         if observed:
             self._done(library().sr_set_observed(self._pointer, added))
         return added

@@ -56,8 +56,8 @@ class Watch:
     observed modules. repeat: "last" records the last of several passes in a step, "merge" all of
     them as one batch; None: the last, with a warning. phases: names of passes that are kept apart,
     each with sites of its own (`with run.phase("real"):`). ranks: "merge" or "own" with
-    torch.distributed (None: merge if there is a SyncBatchNorm); with "own" rows and loss are those
-    of rank 0. every=N: record the sites in every N-th step (and rows of /steps always).
+    torch.distributed (None: merge if there is a SyncBatchNorm or sync=True); with "own" rows and
+    loss are those of rank 0. every=N: record the sites in every N-th step (and rows of /steps always).
     vectors=False: scalars only. gradient_norms=False: omit dx_norm, direct_norm and their bn
     variants, which cost a pass over g. on_error: "warn" continues without recording, "raise" stops
     the training. kind: a text, or a function of a site's name. start: steps before this run;

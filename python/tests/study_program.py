@@ -17,6 +17,8 @@ def options():
     told.add_argument("--resume", action="store_true")
     told.add_argument("--careful", action="store_true") # replaces no file
     told.add_argument("--deaf", action="store_true") # to SIGTERM
+    told.add_argument("--lose", action="store_true") # bn with seed 2 has no validation loss after step 4
+    told.add_argument("--parts", action="store_true") # of the validation loss; ln has no valid_loss_batch
     told.add_argument("--noisy", action=argparse.BooleanOptionalAction, default=False)
     return told.parse_args()
 
@@ -50,12 +52,19 @@ def main():
         return
     with statrec.Recorder(args.out, program="study_program", force=not args.careful, seed=args.seed) as recorder:
         recorder.add_metric("valid_loss", "nats", "of no data", "less")
-        recorder.add_site("norm1", norm="bn" if args.norm == "bn" else "ln", kind="encoder", width=1, eps=1e-5, alpha=0.9)
+        for name in ["train_loss_batch", "valid_loss_batch"][:args.parts * (1 + (args.norm == "bn"))]:
+            recorder.add_metric(name, "nats", "of no data", "less")
+        recorder.add_site("norm1", norm="bn" if args.norm == "bn" else "ln", family="sigma" if args.norm == "bn" else "row", kind="encoder", width=1, eps=1e-5, alpha=0.9)
         for step in range(1, STEPS + 1):
             recorder.begin_step(step)
             rate = args.end_rate or 0.05
             recorder.end_step(update=step, tokens=1, loss=3 / step, lr=1.0 + (rate - 1.0) * (step - 1) / (STEPS - 1))
-            recorder.evaluate(step, valid_loss=3 + 0.01 * args.seed ** 2 + 0.1 * (args.norm == "bn") + 0.0001 * args.seed * (args.norm == "bn"))
+            gone = args.lose and args.norm == "bn" and args.seed == 2 and step > 4
+            loss = float("nan") if gone else 3 + 0.01 * args.seed ** 2 + (0.1 + 0.0001 * args.seed) * (args.norm == "bn")
+            parts = {"train_loss_batch": 2.0} if args.parts else {}
+            if args.parts and args.norm == "bn":
+                parts["valid_loss_batch"] = loss - 0.5
+            recorder.evaluate(step, valid_loss=loss, **parts)
             recorder.flush()
             if step == 3 and args.wait and not args.resume:
                 with open(args.wait, "w", encoding="utf-8"):

@@ -79,14 +79,16 @@ def begin(path, **options):
                                        alpha=0.9)
 
 
-def put(recorder, step, sites=(0,), shift=0.0):
-    """One step with numbers that follow from its own."""
+def put(recorder, step, sites=(0,), shift=0.0, scalars=()):
+    """One step with numbers that follow from its own. scalars: (site, name, value) each."""
     recorder.begin_step(step)
     for site in sites:
         mean = [step + shift + i for i in range(WIDTH)]
         recorder.put_forward(site, 8, mean, [1.0, 2.0, 3.0],
                              [m * m + v for m, v in zip(mean, [1.0, 2.0, 3.0])])
         recorder.put_backward(site, [0.5 * step] * WIDTH, [0.25] * WIDTH, [1.0] * WIDTH)
+    for scalar in scalars:
+        recorder.put_scalar(*scalar)
     recorder.end_step(update=step, tokens=8, loss=1 / step)
 
 

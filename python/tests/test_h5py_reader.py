@@ -99,7 +99,8 @@ class Numbers(Without):
 
     def test_own_scalars(self):
         recorder = statrec.Recorder("own.h5", program="tests", ranks="one of two")
-        site = recorder.add_site("norm1", norm="bn", kind="encoder", width=3, eps=1e-5, alpha=0.9)
+        site = recorder.add_site("norm1", norm="bn", kind="encoder", width=3, eps=1e-5, alpha=0.9,
+                                 alpha_bwd=0.5)
         of_site = recorder.declare_scalar("warmth", "K", "of a site", "site")
         of_step = recorder.declare_scalar("cold", "K", "of a step", "step")
         recorder.begin_step(1)

@@ -5,9 +5,13 @@ import copy
 import inspect
 import io
 import math
+import os
 import pickle
+import re
+import shutil
 import unittest
 
+import statrec
 from nn_cases import EPSILONS, EXACT, batches, gained, make, sn, step, torch
 
 
@@ -91,12 +95,15 @@ class Modules(unittest.TestCase):
             norm = gained(make(name))
             for a, g in batches(4):
                 step(norm, a, g)
-            before = copy.deepcopy(norm.state_dict())
-            for y, dx in (
-                step(norm, x, x, torch.zeros(4, dtype=torch.bool)),
-                step(norm, x[:0], x[:0]),
-            ):
-                self.assertTrue(y.isfinite().all() and dx.isfinite().all(), name)
+            before, none = copy.deepcopy(norm.state_dict()), torch.zeros(4, dtype=torch.bool)
+            norm.zero_grad()
+            for given in (x, x * math.nan):
+                y, dx = step(norm, given, x, none)
+                gradients = [one.grad for one in norm.parameters()]
+                for zero in (y, dx, norm.eval()(given, none), *gradients):
+                    self.assertFalse(zero.any(), name)
+                norm.train()
+            step(norm, x[:0], x[:0])
             torch.testing.assert_close(norm.state_dict(), before, rtol=0, atol=0, msg=name)
             if issubclass(cls, sn.RunningNorm):
                 norm.check = True
@@ -146,6 +153,17 @@ class Modules(unittest.TestCase):
             for name in every - set(parameters):
                 with self.assertRaises((TypeError, ValueError), msg=f"{cls.__name__} {name}"):
                     cls(6, **{name: True})
+
+    def test_defaults_of_the_program(self):
+        """alpha and eps as `statrec list norms` has them, but for alpha of bn, which is torch's."""
+        if shutil.which("statrec", path=os.environ.get("STATREC_BIN")) is None:
+            self.skipTest("no programs")
+        for name, _, text in statrec.table("statrec", "list", "norms")["rows"]:
+            given = re.findall(r"(alpha|alpha_bwd|eps)=([\d.e-]+)", text)
+            for option, value in given if name in sn.METHODS else ():
+                with self.subTest(name=name, option=option):
+                    wanted = 0.9 if (name, option) == ("bn", "alpha") else float(value)
+                    self.assertAlmostEqual(getattr(sn.make(name, 6), option), wanted, 12)
 
     def test_options_that_are_wrong(self):
         """One line with the class, the option and its value, for every option of every class."""
@@ -254,12 +272,28 @@ class Modules(unittest.TestCase):
                         )
 
     def test_large_mean(self):
-        """float32 keeps the deviations from a mean of 1e4."""
-        x = torch.randn(256, 6, generator=torch.Generator().manual_seed(2)) + 1e4
-        for name in ("bn", "rbn", "ln", "repbn"):
-            norm = make(name, **({"eta0": 0, "t0": 0} if name == "repbn" else {}))
-            want = copy.deepcopy(norm).double()(x.double())
-            self.assertLess(float((norm(x).double() - want).detach().abs().max()), 1e-5, name)
+        """float32 keeps the deviations from a mean of 1e4: output, dx, running values."""
+        generator = torch.Generator().manual_seed(2)
+        x, g = (torch.randn(256, 6, generator=generator) for _ in range(2))
+        x, some = x + 1e4, torch.arange(256) % 3 > 0
+        for name, options in (
+            *((name, {}) for name in ("bn", "rbn", "rbn-released", "brn", "ln", "ln-simple")),
+            *((f"detach-{which}", {}) for which in ("mean", "std", "both")),
+            ("detach-both", {"unbiased": True, "placement": "outside"}),
+            ("adanorm", {}),
+            ("repbn", {"eta0": 0, "t0": 0}),
+            ("repbn", {"eta0": 0, "t0": 4}),
+            ("bn-powernorm", {"layer_scale": 0}),
+        ):
+            norm = make(name, **options)
+            wide = copy.deepcopy(norm).double()
+            for mask in (None, some):
+                with self.subTest(name=name, mask=mask is not None, **options):
+                    got, want = step(norm, x, g, mask), step(wide, x.double(), g.double(), mask)
+                    got, want = ((*two, *one.buffers()) for one, two in ((norm, got), (wide, want)))
+                    for a, b in zip(got, want):
+                        error, largest = float((a - b).abs().max()), float(b.abs().max())
+                        self.assertLessEqual(error, 1e-6 * largest)
 
     def test_autocast(self):
         with torch.autocast("cpu", torch.bfloat16):

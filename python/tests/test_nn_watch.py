@@ -1,15 +1,18 @@
 """statrec.watch records modules of statrec.nn as their family, with their own running values."""
 
 import copy
+import math
+from unittest import mock
 
 import statrec
 from support import InDirectory, module, wants
 
-torch = module("torch")
+numpy, torch = module("numpy"), module("torch")
 if torch is not None:
     from torch import nn
 
     import statrec.nn as sn
+    from statrec._watching import _ranks, _sites
 
 SITES = {
     "bn": ("bn", "sigma"),
@@ -33,24 +36,65 @@ VALUES = {
 
 @wants("torch", "numpy")
 class Watched(InDirectory):
+    def recorded(self, name, shape, mask=None, **options):
+        """The recorded norms and parts of dx, and ||dx||_F by autograd in float64."""
+        torch.manual_seed(4)
+        norm = sn.make(name, 6, **options)
+        x, weight, twin = torch.randn(shape), torch.randn(shape), copy.deepcopy(norm).double()
+        model = nn.ModuleList([nn.Identity(), norm])
+        run = statrec.watch(model, "run.h5", verbose=False, force=True)
+        run.mask(mask)
+        loss = norm(x.requires_grad_() * 1.0, mask).mul(weight).sum() + sn.penalty(model)
+        loss.backward()
+        run.step()
+        run.close()
+        wide = x.detach().double().requires_grad_()
+        loss = twin(wide, mask).mul(weight.double()).sum() + sn.penalty(twin)
+        (dx,) = torch.autograd.grad(loss, wide)
+        with statrec.open("run.h5") as file:
+            got = {one: file.scalar(one, "1")[0] for one in file.scalars}
+        return got, dx.norm().item()
+
     def test_gradient_of_the_input(self):
-        """dx_norm of row norms, by autograd in float64. Rows that do not begin with length sqrt(d)."""
-        for name, options in (("unit", {"s_init": 1.7}), ("unit", {"eps": 0.5}), ("ln", {}), ("rmsnorm", {})):
+        """dx_norm, by autograd. Rows that do not begin with length sqrt(d)."""
+        for name, options in (
+            ("unit", {"s_init": 1.7}),
+            ("unit", {"eps": 0.5}),
+            ("ln", {}),
+            ("ln", {"unbiased": True, "eps": 0.3}),
+            ("ln-simple", {"unbiased": True}),
+            ("rmsnorm", {}),
+            ("bn", {"eps": 0.5, "unbiased": True}),
+            ("rbn", {"lambda_mean": 0, "lambda_std": 0}),
+            ("pnv", {"eps": 0.5}),
+            ("pn", {"eps": 0.5}),
+        ):
             for channels_last, shape in ((True, (9, 6)), (False, (5, 6, 4))):
                 with self.subTest(name=name, shape=shape, **options):
-                    torch.manual_seed(4)
-                    norm = sn.make(name, 6, channels_last=channels_last, **options)
-                    x, weight = torch.randn(shape), torch.randn(shape)
-                    model = nn.Sequential(nn.Identity(), norm)
-                    run = statrec.watch(model, "run.h5", verbose=False, force=True)
-                    model(x.requires_grad_() * 1.0).mul(weight).sum().backward()
-                    run.step()
-                    run.close()
-                    wide = x.detach().double().requires_grad_()
-                    dx, = torch.autograd.grad(norm.double()(wide), wide, weight.double())
-                    with statrec.open("run.h5") as file:
-                        got = file.scalar("dx_norm", "1")[0]
-                    self.assertAlmostEqual(got / dx.norm().item(), 1, 5)
+                    got, dx = self.recorded(name, shape, channels_last=channels_last, **options)
+                    self.assertAlmostEqual(got["dx_norm"] / dx, 1, 5)
+
+    def test_gradients_that_the_sums_do_not_give(self):
+        """They are not recorded; what the sums give is."""
+        padded = torch.arange(9) < 6
+        for name, options, mask, missing in (
+            ("ln-simple", {"placement": "outside"}, None, {"dx_norm", "direct_norm"}),
+            ("rmsnorm", {"placement": "outside"}, None, {"dx_norm", "direct_norm"}),
+            ("ls", {"groups": 2}, None, {"dx_norm", "direct_norm"}),
+            ("rbn", {}, padded, {"dx_norm"}),
+            ("rbn-released", {}, None, {"dx_norm", "direct_norm"}),
+            (
+                "rbn-released",
+                {"lambda_mean": 0, "lambda_std": 0},
+                padded,
+                {"dx_norm", "direct_norm", "g_mu", "g_sigma2"},
+            ),
+        ):
+            with self.subTest(name=name, **options):
+                got, _ = self.recorded(name, (9, 6), mask, channels_last=True, **options)
+                wanted = {"dx_norm", "direct_norm", "g_mu", "g_sigma2"} - missing
+                found = {one for one in got if math.isfinite(got[one])}
+                self.assertEqual(found & (wanted | missing), wanted)
 
     def test_families_and_running_values(self):
         torch.manual_seed(3)
@@ -75,6 +119,8 @@ class Watched(InDirectory):
         with statrec.open("run.h5") as file:
             sites = list(file.sites.values())
             self.assertEqual([(s.norm, s.family) for s in sites], list(SITES.values()))
+            given = [getattr(norm, "alpha_bwd", math.nan) for norm in norms]
+            numpy.testing.assert_equal([site.alpha_bwd for site in sites], given)
             for place, (name, site) in enumerate(zip(SITES, sites)):
                 for statistic, buffer in VALUES.get(name, {}).items():
                     got = torch.tensor(file.vector(statistic, site.name)).double()
@@ -92,12 +138,32 @@ class Watched(InDirectory):
                 torch.tensor(file.vector("Gamma_t", site.name)).double(), big, rtol=1e-5, atol=0
             )
 
+    def test_synchronized_modules_merge_ranks(self):
+        """Their statistics are those of all ranks, as SyncBatchNorm's."""
+        for sync in (False, True):
+            model = nn.Sequential(nn.Linear(4, 4), sn.PowerNorm(4, sync=sync))
+            with mock.patch.multiple(
+                _ranks.dist,
+                is_available=lambda: True,
+                is_initialized=lambda: True,
+                get_world_size=lambda group: 2,
+                get_rank=lambda group: 0,
+            ):
+                found = _ranks.choose(None, _sites.find_sites(model)[0])
+            self.assertEqual(found.merge, sync)
+
+    def test_alpha_bwd_of_the_diagnosis(self):
+        """nu is judged by the module's alpha_bwd, not by its alpha."""
+        for alpha_bwd, text in ((0.9, "with alpha_bwd 0.9"), (0.999, "HEALTHY")):
+            norm = sn.PowerNorm(16, alpha=0.9, alpha_bwd=alpha_bwd)
+            self.assertIn(text, " ".join(self.failing(norm).split()))
+
     def failing(self, *norms):
         """The diagnosis of sixty steps, two of which have inputs eight times as large."""
         torch.manual_seed(1)
         model = nn.Sequential(nn.Linear(8, 16), *norms, nn.Linear(16, 1))
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        run = statrec.watch(model, f"{len(norms)}.h5", verbose=False)
+        run = statrec.watch(model, "run.h5", verbose=False, force=True)
         for step in range(1, 61):
             x = torch.randn(64, 8) * (8 if step in (31, 32) else 1)
             optimizer.zero_grad()

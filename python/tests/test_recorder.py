@@ -34,7 +34,7 @@ class RoundTrip(InDirectory):
     def test_sites(self):
         recorder = statrec.Recorder("run.h5")
         numbers = [recorder.add_site("bn", "bn", "conv", "sigma", width=3, depth=0, eps=1e-5,
-                                     alpha=0.9),
+                                     alpha=0.9, alpha_bwd=0.5),
                    recorder.add_site("ln", norm="ln", kind="encoder", family="row", width=4,
                                      depth=2, eps=1e-6, repeat="merge", observed=True)]
         self.assertEqual(numbers, [0, 1])
@@ -47,7 +47,8 @@ class RoundTrip(InDirectory):
         self.assertEqual((second.name, second.family, second.width, second.offset, second.depth,
                           second.observed, second.merged),
                          ("ln", "row", 4, 3, 2, True, True))
-        self.assertTrue(math.isnan(second.alpha))
+        self.assertEqual(first.alpha_bwd, 0.5)
+        self.assertTrue(math.isnan(second.alpha) and math.isnan(second.alpha_bwd))
 
     def test_layer_scale(self):
         with statrec.Recorder("run.h5") as recorder:

@@ -100,6 +100,8 @@ class Figures(InDirectory):
         self.assertEqual(self.restored("grid-1-ln"), "out/grid-1-ln.h5")
 
     def test_mistakes(self):
+        self.assertEqual(self.stopped(lambda: restored.write("x.h5", HEAD + COLUMNS + "x\t1\t1\t1\t1\t1\t1\n", {"seed": "a"}, "words")),
+                         "statrec study: words: seed: a whole number is wanted, got 'a'\n")
         self.write("out/grid-1-bn-evals.tsv", "# column step: step\nstep\n1\n")
         self.assertEqual(self.stopped(lambda: self.restored("grid-1-bn")),
                          "statrec study: out/grid-1-bn-evals.tsv: no table of stat-curve --evals\n")

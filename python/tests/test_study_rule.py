@@ -7,7 +7,7 @@ import tempfile
 import types
 import unittest
 
-from statrec.study import documents, evaluations, rule
+from statrec.study import documents, evaluations, experiment, printed, rule, tables
 from support import SAMPLES
 
 STEPS = range(1, 13) # the last third: 9 to 12
@@ -217,6 +217,99 @@ class Blocks(unittest.TestCase):
         lines = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
         self.assertIn("ended at 0.1; not ended at 0.4 | too short to tell", lines[2])
 
+    def test_runs_that_end_at_different_steps(self):
+        """The end of one run is not compared with the middle of the other."""
+        text = "verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048"
+        for steps, said in ((range(1, 31), "runs end at different steps"), (range(1, 13), ""), (range(2, 13, 2), ""),
+                            ([*range(1, 7), *range(8, 13)], ""), ([*range(1, 7), 12], "runs are evaluated at different steps"),
+                            ([*range(1, 7), 7.5, 8.5, 9.5, 10.5, 11.5], "runs are evaluated at different steps")):
+            with self.subTest(steps):
+                for seed, noise in NOISE.items():
+                    self.run_of(f"far-{seed}-ln-2048", {int(10 * step): 3.0 + noise for step in steps})
+                    self.run_of(f"far-{seed}-bn-2048", {10 * step: 3.1 + noise for step in STEPS})
+                row = self.block(text)[2]
+                self.assertIn("+0.100" if not said else "| – | – |", row)
+                self.assertIn(f"| too short to tell ({said}) |" if said else "| difference seen: higher |", row)
+
+    def test_metric_that_is_no_number_at_the_end(self):
+        nan, inf = math.nan, math.inf
+        for values, gone in (([1.0] * 12, False), ([1.0] * 11 + [nan], True), ([1.0, 1.0, nan, inf] + [1.0] * 8, False),
+                             ([1.0] * 10 + [inf, 1.0], True), ([nan, nan, 1.0] * 3 + [nan] * 5, False),
+                             ([nan, nan, 1.0] * 3 + [nan] * 6, True), ([1.0 if step in (1, 2, 4, 8, 16) else nan for step in range(1, 32)], False), ([nan] * 12, False), ([], False)):
+            with self.subTest(values):
+                self.assertEqual(evaluations.lost(dict(enumerate(values))), gone)
+        self.run_of("far-2-bn-2048", {step: 3.1 if step < 5 else nan for step in STEPS})
+        row = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")[2]
+        self.assertTrue(row.endswith("| diverged: 1 of 3 pairs |"), row)
+        self.assertEqual(tables.cell([3.0, inf, 3.1], 3, 3), "1 of 3 diverged")
+
+    def test_nothing_to_compare(self):
+        """What lacks is named, and no pair counts."""
+        for value, said in (("valid_f2", "no valid_f2 in far-1-bn-2048"), ("valid_f2,valid_f3", "no valid_f2 or valid_f3 in far-1-bn-2048")):
+            row = self.block(f"verdict=far of=norm against=ln value={value} within=1 norm=bn max-tokens=2048")[2]
+            self.assertEqual(row, f"| bn | 0 of 3 | – | – | ended at 0.1 | nothing to compare: {said} |")
+        for seed in NOISE:
+            self.run_of(f"far-{seed}-ln-2048", {20: 3.0})
+        row = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")[2]
+        self.assertEqual(row, "| bn | 0 of 3 | – | – | ended at 0.1 | nothing to compare: no evaluation in common |")
+
+    def test_metrics_are_not_mixed(self):
+        """Of several metrics a row has the first that all its runs have."""
+        text = "verdict=far of=norm against=ln value=valid_bleu,valid_f1 within=1 norm=bn max-tokens=2048 digits=0"
+        for seed, norms in (("1", ["bn"]), ("1", ["ln"]), ("2", ["ln", "bn"]), ("3", ["ln", "bn"])):
+            for norm in norms:
+                rows = "".join(f"{step}\t{20 + 5 * (norm == 'bn')}\t{300 + 10 * (norm == 'bn')}\n" for step in STEPS)
+                self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", HEAD + "step\tvalid_bleu\tvalid_f1\n" + rows)
+            self.assertIn("| +10 ±" if seed != "3" else "| +5 ±", self.block(text)[2])
+        for norm, name in (("ln", "valid_bleu"), ("bn", "valid_f1")):
+            for seed in NOISE:
+                self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", HEAD + f"step\t{name}\n" + "".join(f"{step}\t1\n" for step in STEPS))
+        self.assertIn("nothing to compare: no one of valid_bleu, valid_f1 in all runs", self.block(text)[2])
+
+    def test_without_a_pair(self):
+        for name in os.listdir(self.out):
+            if "-ln-" not in name:
+                os.remove(os.path.join(self.out, name))
+        block = documents.block_of("verdict=far of=norm against=ln value=valid_loss", "doc.md:1")
+        self.assertIsNone(block.lines(self.args))
+        self.assertEqual(documents.nothing_of(block), "No pair of runs is done yet, 6 runs are done.")
+
+    def test_seeds_by_another_name(self):
+        experiment.note.cache_clear()
+        self.put("conf/far.conf", CONF.replace("seed", "random-seed"))
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
+            self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
+        self.assertEqual(said.getvalue(), "statrec study: doc.md:1: far: no line '#: seed = ...', so no pairs of runs with the same seed\n")
+
+    def test_bars_in_a_table(self):
+        self.assertEqual(printed.drawn(["a|b", "c"], [["1", r"x\|y"]]), [r"| a\|b | c |", "|---|---|", r"| 1 | x\|y |"])
+
+    def test_a_split_is_of_the_validation_loss(self):
+        self.mistake("split=far of=norm against=ln value=valid_f1")
+
+    def test_runs_that_differ_by_more_than_the_seed(self):
+        for name in os.listdir(self.out):
+            self.put(f"out/{name}", "# column steps: s\nrun\tsteps\nx\t2\n")
+        for text, said in (("far rows=norm", "6 runs (with all max-tokens)"), ("far rows=norm columns=max-tokens", "3 runs."),
+                           ("far rows=norm max-tokens=256", "3 runs.")):
+            self.assertIn(f"interval of {said}", " ".join(self.block(f"{text} value=steps by=after after=evals")))
+
+    def test_pages_keep_their_line_ends(self):
+        page = "# Head\r\n\r\n<!-- study: far rows=norm value=steps by=after after=evals max-tokens=256 -->\r\n<!-- study: end -->\r\n  <!-- study: x -->\r\n"
+        for name in os.listdir(self.out):
+            self.put(f"out/{name}", "# column steps: s\nrun\tsteps\nx\t2\n")
+        self.args.docs = [os.path.join(self.conf, "page.md")]
+        with open(self.args.docs[0], "w", encoding="utf-8", newline="") as file:
+            file.write(page)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            documents.report(self.args)
+        with open(self.args.docs[0], "rb") as file:
+            made = file.read()
+        self.assertEqual(made.count(b"\n"), made.count(b"\r\n"))
+        self.assertIn(b"| bn | 2.000 \xc2\xb1 0.000 |\r\n", made)
+        self.assertEqual(said.getvalue(), f"statrec study: {self.args.docs[0]}:5: an indented block is left as it is\n")
+
     def test_points_need_a_bound_of_their_own(self):
         self.mistake("verdict=far of=norm against=ln value=valid_f1")
         lines = self.block("verdict=far of=norm against=ln value=valid_f1 within=0.5 norm=bn max-tokens=2048 digits=1")
@@ -250,6 +343,19 @@ class Blocks(unittest.TestCase):
         self.put("conf/near.conf", CONF)
         self.assertIn("No pair yet: `near`.", self.block("split=far,near of=norm against=ln max-tokens=2048 norm=bn")[-2])
 
+    def test_split_of_other_steps(self):
+        """The parts are of the steps that all have, and add up."""
+        head = HEAD + "# column train_loss_batch: nats\n# column valid_loss_batch: nats\nstep\tvalid_loss\ttrain_loss_batch\tvalid_loss_batch\n"
+        for every, wanted in ((3, "+0.1050 ± 0.0000 | +0.0500 ± 0.0000 | +0.0500 ± 0.0000 | +0.0050 ± 0.0000"),
+                              (7, "+0.1150 ± 0.0000 | – | – | –")):
+            for seed in NOISE:
+                for norm, size in (("ln", 0.0), ("bn", 1.0)):
+                    self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", head + "".join(
+                        f"{step}\t{3 + size * (0.1 + 0.01 * (step % 4))!r}\t{2 + 0.05 * size if step % every == 0 else math.nan!r}\t"
+                        f"{2.5 + 0.1 * size!r}\n" for step in range(1, 13)))
+            row = self.block("split=far of=norm against=ln max-tokens=2048 norm=bn digits=4")[2]
+            self.assertIn(wanted, row)
+
     def test_opening_is_quoted(self):
         self.args.doc = os.path.join(os.path.dirname(self.conf), "README.md")
         self.put("page.md", "# Head\n\nOne is here. Two\nis there. Three too.\n\nOther.\n")
@@ -262,6 +368,31 @@ class Blocks(unittest.TestCase):
         self.assertEqual({line.split(" | ")[0] for line in lines[2:-3]}, {"| 3"})
         self.mistake("lines=far after=evals rows=step value=valid_loss stride=3")
 
+    def test_statistic_that_is_no_number(self):
+        for seed in NOISE:
+            for norm in "ln", "bn":
+                self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", "name\tsite\tvalue\tunit\tdefinition\n"
+                         f"tid_mean\ta\t{'nan' if (seed, norm) == ('2', 'bn') else seed}\t1\tof a site\n")
+        row = self.block("verdict=far of=norm against=ln value=tid_mean@a by='after evals' norm=bn max-tokens=2048")[2]
+        self.assertTrue(row.endswith("| nothing to compare: tid_mean@a is no number in 1 of 3 pairs |"), row)
+
+    def test_rate_that_is_always_zero(self):
+        self.put("out/far-1-bn-2048-loss.tsv", "# program: stat-curve\n# column lr: rate\nlr\n0\n0\n0\n")
+        row = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")[2]
+        self.assertIn("| always 0; ended at 0.1 | too short to tell (learning rate not at its end)", row)
+
+    def test_table_of_unequal_seeds(self):
+        self.put("conf/near.conf", CONF.replace("1 2 3", "1 2 3 4").replace("#: after loss = stat-curve RUN.h5 --stat lr\n", ""))
+        for norm in "ln", "bn", "pn":
+            for tokens in "256", "2048":
+                for seed in "1234":
+                    self.put(f"out/near-{seed}-{norm}-{tokens}-evals.tsv", "run\tsteps\n# column steps: s\nx\t3\n")
+        for name in os.listdir(self.out):
+            if name.startswith("far"):
+                self.put(f"out/{name}", "# column steps: s\nrun\tsteps\nx\t2\n")
+        text = "far near rows=experiment value=steps by=after against=far norm=bn max-tokens=256 digits=1 after=evals"
+        self.assertIn("| near | 1.0 ± 0.0 |", self.block(text))
+
     def test_at_each_evaluation(self):
         for seed, noise in NOISE.items():
             self.run_of(f"far-{seed}-bn-2048", series(lambda step: 3 + step / 100, noise))
@@ -270,10 +401,30 @@ class Blocks(unittest.TestCase):
         self.assertEqual(lines[2], "| 1 | +0.010 ± 0.005 | – |")
         self.assertEqual(lines[13], "| 12 | +0.120 ± 0.005 | +0.080 ± 0.000 |")
 
+    def test_at_each_evaluation_of_each_combination(self):
+        lines = self.block("paired=far of=norm against=ln value=valid_loss norm=bn")
+        self.assertEqual(lines[0], "| update | bn 256 | bn 2048 |")
+        self.assertEqual(lines[2], "| 1 | +0.150 ± 0.005 | +0.100 ± 0.005 |")
+
+    def test_at_each_evaluation_without_one_in_common(self):
+        """A pair without one is left out; the others keep their seeds."""
+        self.put("conf/near.conf", CONF)
+        for norm, loss in (("ln", 3.0), ("bn", 3.2)):
+            self.run_of(f"near-2-{norm}-2048", {20: loss})
+        self.run_of("far-1-bn-2048", {100: 9.0})
+        lines = self.block("paired=far,near of=norm against=ln value=valid_loss norm=bn max-tokens=2048 since=12")
+        self.assertEqual(lines[-4], "| 20 | +0.200 | +0.100 |")
+
     def test_mistakes(self):
         for text in ("verdict=far", "verdict=far of=norm against=ln value=valid_loss claim=better", "verdict=far of=norm against=rbn "
                      "value=valid_loss", "verdict=nothing of=norm against=ln value=valid_loss", "bound=far value=step",
-                     "order=far value=step across=step of=1 against=2 claim=more", "claim=none", "claims all"):
+                     "order=far value=step across=step of=1 against=2 claim=more", "claim=none", "claims all",
+                     "verdict=far of=norm against=ln value=valid_loss norm=bn,rbn", "far rows=norm value=loss max-tokens=1,256",
+                     "lines=far after=evals rows=step value=valid_loss step=3,1000",
+                     "verdict=far of=norm against=ln value=valid_loss within=zero", "verdict=far of=norm against=ln value=valid_loss within=-1",
+                     "paired=far of=norm against=ln value=valid_loss since=last",
+                     "bound=far after=evals value=valid_loss rows=step claim=below limit=9 step=1000",
+                     "order=far after=evals value=valid_loss across=step of=1 against=1000 claim=higher"):
             with self.subTest(text):
                 self.mistake(text)
 

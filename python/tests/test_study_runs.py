@@ -1,16 +1,20 @@
 """statrec study with another program than statrec train: which runs it makes, how many at a time, what becomes of those that fail or
 are stopped, and the tables that it prints."""
+import contextlib
+import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import types
 import unittest
 
 import statrec
-from statrec.study import experiment, rule, running
+from statrec.study import archive, experiment, rule, running
 from support import HERE, InDirectory
 
 PROGRAM = os.path.join(HERE, "study_program.py")
@@ -63,7 +67,7 @@ class Runs(InDirectory):
         self.assertEqual(self.times("grid-3-ln-yes"), 1)
 
     def test_options_in_the_words(self):
-        found = types.SimpleNamespace(program=["p", "x={norm}", "{seed}{norm}", "RUN.h5"], resume=[], common=[["a", "=", "1"]])
+        found = types.SimpleNamespace(program=["p", "x={norm}", "{seed}{norm}", "RUN.h5"], resume=[], common={"a": "1"})
         words = running.command(types.SimpleNamespace(out="out"), running.Waiting(found, "n", {"seed": "2", "norm": "bn", "lr": "0.1"}, None))
         self.assertEqual(words, ["p", "x=bn", "2bn", "out/n.h5", "--a", "1", "--lr", "0.1"])
 
@@ -200,6 +204,114 @@ class Runs(InDirectory):
         _, said = self.study("plan", "grid.conf", status=2)
         self.assertIn("recorded with other settings", said)
 
+    def test_a_run_of_another_experiment(self):
+        """Of the same name in another folder: not a run of this one, neither to report nor to pack."""
+        for name, rate in (("a", 0.05), ("b", 0.1)):
+            os.mkdir(name)
+            self.conf(f"end-rate = {rate}\n#: norm = ln\n", f"{name}/grid")
+        self.study("run", "a/grid.conf")
+        for action in "plan", "run", "report":
+            _, said = self.study(action, "b/grid.conf", status=2)
+            self.assertEqual(said, "statrec study: study/grid-ln: this run has end-rate = 0.05, b/grid.conf has end-rate = 0.1: remove "
+                             "study/grid-ln.h5 to run anew, or choose another --out\n")
+        self.study("run", "b/grid.conf", "--out", "other")
+        os.remove("study/grid-ln.h5")
+        self.study("run", "b/grid.conf")
+        self.assertEqual(self.times("grid-ln"), 1) # unpacked
+        self.assertTrue(os.path.exists("b/runs/grid.tar.xz"))
+
+    def test_settings_that_were_changed(self):
+        """Done runs whose archive was removed, and stopped runs that would be resumed."""
+        self.conf("#: norm = ln\n#: after rows = info RUN.h5\n")
+        self.study("run", "grid.conf")
+        os.remove("runs/grid.tar.xz")
+        self.conf("#: norm = ln\n#: after rows = info RUN.h5 --options\n")
+        _, said = self.study("plan", "grid.conf", status=2)
+        self.assertEqual(said, "statrec study: study/grid-ln-rows.tsv: made by 'info RUN.h5', grid.conf has 'info RUN.h5 --options': remove it "
+                         "to make it anew\n")
+        os.remove("study/grid-ln-rows.tsv")
+        self.study("run", "grid.conf")
+        self.assertEqual(self.times("grid-ln"), 1)
+        os.remove("runs/grid.tar.xz")
+        self.conf("noisy = yes\n#: norm = ln\n")
+        _, said = self.study("run", "grid.conf", status=2)
+        self.assertIn("study/grid-ln: this run has no noisy, grid.conf has noisy = yes: remove study/grid-ln.h5", said)
+        os.remove("study/grid-ln.settings") # a run of an older version
+        self.study("run", "grid.conf")
+        self.assertEqual(self.times("grid-ln"), 1)
+
+    def test_settings_of_a_run_that_would_be_resumed(self):
+        resume = f"#: resume = {sys.executable} {PROGRAM} --out RUN.h5 --resume\n"
+        self.stopped(signal.SIGTERM, resume)
+        self.conf(f"{resume}wait = there\nend-rate = 0.1\n#: seed = 1 2\n")
+        _, said = self.study("run", "grid.conf", status=2)
+        self.assertIn("study/grid-1: this run has no end-rate, grid.conf has end-rate = 0.1: remove study/grid-1.h5", said)
+
+    def test_archived_runs_are_not_lost(self):
+        self.conf("#: norm = ln bn\n#: seed = 1 2\n")
+        self.study("run", "grid.conf")
+        with open("runs/grid.tar.xz", "rb") as file:
+            before = file.read()
+        for text, gone in (("#: norm = ln rms\n#: seed = 1 2\n", "grid-bn-1, grid-bn-2"),
+                           ("#: seed = 1 2\n#: norm = ln bn\n", "grid-ln-1, grid-ln-2, grid-bn-1 and 1 more")):
+            self.conf(text)
+            _, said = self.study("run", "grid.conf", status=2)
+            self.assertEqual(said, f"statrec study: runs/grid.tar.xz: grid.conf has no longer {gone}, which would be lost: put the values back, "
+                             "in their order, or move the archive away\n")
+            with open("runs/grid.tar.xz", "rb") as file:
+                self.assertEqual(file.read(), before)
+
+    def members(self):
+        return subprocess.run(["tar", "-tJf", "runs/grid.tar.xz"], capture_output=True, text=True, check=True).stdout.split()
+
+    def test_a_new_line_after(self):
+        """It is made of the archived runs, none of which is made again or dropped meanwhile."""
+        self.conf("#: seed = 1 2\n")
+        self.study("run", "grid.conf")
+        subprocess.run(["rm", "-r", "study"], check=True)
+        self.conf("#: seed = 1 2\n#: after rows = info RUN.h5\n")
+        printed, _ = self.study("run", "grid.conf")
+        self.assertIn("grid: 0 of 2 runs are done", printed)
+        self.assertNotIn("begun", self.log("grid-1"))
+        self.assertEqual(self.members(), ["grid.conf", "grid-1.h5", "grid-1-rows.tsv", "grid-2.h5", "grid-2-rows.tsv"])
+
+    def test_an_archive_of_two_studies(self):
+        """One with other files adds its runs, and drops none."""
+        self.conf("#: seed = 1 2\n")
+        self.study("run", "grid.conf")
+        args = types.SimpleNamespace(out="other", bin=os.environ.get("STATREC_BIN", ""))
+        os.mkdir("other")
+        shutil.copy("study/grid-1.h5", "other")
+        archive.pack(args, experiment.Experiment("grid.conf"))
+        self.assertEqual(self.members(), ["grid.conf", "grid-1.h5", "grid-2.h5"])
+
+    def test_two_studies_at_once(self):
+        """Neither fails on the other's archive, nor makes a run that the other has made."""
+        self.conf("#: seed = 1 2 3 4\n")
+        both = [study("run", "grid.conf") for _ in range(2)]
+        for each in both:
+            _, said = each.communicate(timeout=120)
+            for line in said.splitlines():
+                self.assertRegex(line, "grid-.: another process makes this run")
+        self.study("run", "grid.conf")
+        self.assertEqual([self.times(f"grid-{seed}") for seed in (1, 2, 3, 4)], [1] * 4)
+        self.assertEqual(self.members(), ["grid.conf", *(f"grid-{seed}.h5" for seed in (1, 2, 3, 4))])
+        self.assertEqual([name for name in os.listdir("runs") if name.endswith(".new")], [])
+
+    def test_files_that_another_process_writes(self):
+        """Its temporary files are others, and it packs alone."""
+        self.conf("#: seed = 1\n")
+        os.makedirs("runs/grid.tar.xz.new")
+        os.makedirs("study/grid-1.settings.new")
+        with archive.locked("runs"):
+            made = study("run", "grid.conf")
+            self.wait_for("study/grid-1.h5")
+            time.sleep(1)
+            self.assertFalse(os.path.exists("runs/grid.tar.xz"))
+        _, said = made.communicate(timeout=60)
+        self.assertEqual((made.returncode, said), (0, ""))
+        self.assertEqual(self.members(), ["grid.conf", "grid-1.h5"])
+
     def test_report(self):
         """Pairs have the same seed: the losses of seeds differ by far more than those of norms."""
         self.conf("#: norm = ln bn\n#: seed = 1 2 3\n")
@@ -218,6 +330,22 @@ class Runs(InDirectory):
         with open("page.md", encoding="utf-8") as file:
             self.assertIn("| bn | 3.1101 | 3.1402 | – |\n", file.read())
 
+    def test_report_of_a_loss_that_is_no_number(self):
+        self.conf("lose = yes\n#: norm = ln bn\n#: seed = 1 2\n")
+        self.study("run", "grid.conf", "--jobs", "2")
+        with open("page.md", "w", encoding="utf-8") as file:
+            file.write("<!-- study: grid rows=norm value=best_valid_loss -->\n<!-- study: end -->\n")
+        self.study("report", "grid.conf", "page.md")
+        with open("page.md", encoding="utf-8") as file:
+            self.assertIn("| bn | 1 of 2 diverged |\n", file.read())
+
+    def test_split_of_a_run_without_statistics_over_the_batch(self):
+        """Its validation by batches is its validation."""
+        self.conf("parts = yes\n#: norm = ln bn\n#: seed = 1 2\n#: report = split=NAME of=norm against=ln digits=1\n")
+        self.study("run", "grid.conf", "--jobs", "2")
+        printed, _ = self.study("report", "grid.conf")
+        self.assertIn("| bn | 2 of 2 | +0.1 ± 0.0 | +0.0 ± 0.0 | -0.4 ± 0.0 | +0.5 ± 0.0 | difference seen: higher |\n", printed)
+
     def test_report_of_what_is_not_at_its_end(self):
         self.conf("end-rate = 0.5\n#: norm = ln bn\n#: seed = 1 2\n"
                   "#: report = verdict=NAME of=norm against=ln value=valid_loss claim=lower digits=1\n")
@@ -225,6 +353,20 @@ class Runs(InDirectory):
         printed, _ = self.study("report", "grid.conf")
         self.assertIn("| bn | 2 of 2 | +0.1 ± 0.0 | +0.0 ± 0.0 | not ended at 0.5 | too short to tell (learning rate not at its end), "
                       "higher so far |\n", printed)
+
+    def test_names_that_no_table_could_have(self):
+        for name in "my grid", "grid,v2", "it's":
+            self.conf("#: seed = 1\n", name)
+            self.assertIn("the name of an experiment has letters", self.study("plan", f"{name}.conf", status=2)[1])
+
+    def test_a_reader_that_stops_early(self):
+        self.conf("#: norm = ln bn\n#: seed = 1\n" + "#: report = verdict=NAME of=norm against=ln value=valid_loss\n" * 4000)
+        made = study("report", "grid.conf")
+        made.stdout.read(1)
+        made.stdout.close()
+        self.assertEqual(made.stderr.read(), "")
+        made.stderr.close()
+        self.assertEqual(made.wait(timeout=60), 1)
 
     def test_mistakes(self):
         self.conf("#: seed = 1\n")
@@ -283,9 +425,48 @@ class Interval(unittest.TestCase):
 
 
 class Reading(unittest.TestCase):
+    def stopped(self, call, *arguments):
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
+            call(*arguments)
+        self.assertEqual(said.getvalue().count("\n"), 1)
+        return said.getvalue()
+
+    def test_runs_of_the_same_name(self):
+        for text, file, one, other in (
+                ("#: lr+wd = 0.1+0 0.1+1 0.3+0\n", "grid-0.1.h5", "lr = 0.1, wd = 1", "lr = 0.1, wd = 0"),
+                ("#: device = cuda:0 cuda:1\n", "grid-cuda.h5", "device = 1", "device = 0"),
+                ("#: a = x-y x\n#: b = z y-z\n", "grid-x-y-z.h5", "a = x, b = y-z", "a = x-y, b = z"),
+                ("#: seed = 1 2\n#: seed = 3\n", "grid-3.h5", "seed = 3", "seed = 3"),
+                ("#: a = 1 1-x\n#: after x-y = info RUN.h5\n#: after y = info RUN.h5\n", "grid-1-x-y.tsv", "a = 1-x", "a = 1")):
+            with self.subTest(text):
+                self.assertEqual(self.stopped(experiment.Experiment, "grid.conf", text),
+                                 f"statrec study: grid.conf ({one}): the same name {file} as grid.conf ({other}): "
+                                 "give a value another name, LABEL:VALUE\n")
+
+    def test_experiments_whose_runs_have_the_same_name(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        for name, text in (("grid", "#: seed = 1\n#: norm = bn\n"), ("grid-1", "#: norm = ln bn\n"), ("grids", "nothing of it")):
+            with open(f"{folder}/{name}.conf", "w", encoding="utf-8") as file:
+                file.write(text)
+        for name in "grid", "grid-1":
+            said = self.stopped(experiment.experiments, types.SimpleNamespace(confs=[f"{folder}/{name}.conf"]))
+            self.assertIn("the same name grid-1-bn.h5 as", said)
+
+    def test_lines_are_those_of_train(self):
+        text = ("steps=60\n lr = 0.3 # the big one\ntags = a b c\nname = \"x # \\\"y\\\" \" # it\ncolour = a#b\nempty =\nlast = # nothing\n"
+                "# a = comment\n\nsteps = 70\r\n  #: seed = 1\n")
+        found = experiment.Experiment("grid.conf", text)
+        self.assertEqual(found.common, {"steps": "70", "lr": "0.3", "tags": "a b c", "name": 'x # "y" ', "colour": "a#b", "empty": "", "last": ""})
+        self.assertEqual([name for name, _, _ in found.runs()], ["grid-1"])
+        for line, said in (("deep", "grid.conf:1: 'deep' is not of the form 'key = value'"), ("a#b = c", "is not of the form"),
+                           ('a = "b', "grid.conf:1: value of a: no quoted text"), ('a = "b" c', "value of a"), (r'a = "\q"', "value of a")):
+            self.assertIn(said, self.stopped(experiment.Experiment, "grid.conf", line + "\n"))
+            self.assertEqual(experiment.Experiment("grid.conf", line + "\n", archived=True).common, {})
+
     def test_another_program(self):
         found = experiment.Experiment("a/grid.conf", "#: program = p '--run file' RUN.h5\nepochs = 3\n#: seed = 1\n")
-        self.assertEqual((found.program, found.common, found.minutes), (["p", "--run file", "RUN.h5"], [["epochs", "=", "3"]], None))
+        self.assertEqual((found.program, found.common, found.minutes), (["p", "--run file", "RUN.h5"], {"epochs": "3"}, None))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
 """The data of `statrec view`: bins, runs, the address, commands; without a browser or Bokeh."""
+import itertools
 import os
 import re
 import shutil
+import tempfile
 import threading
 import time
 import unittest
 import unittest.mock
 
 import statrec
-from support import SAMPLES, InDirectory, begin, module, put, record, wants
+from support import SAMPLES, WIDTH, InDirectory, begin, module, put, record, wants
 
 if module("numpy"):
     import numpy
@@ -121,6 +123,29 @@ class AsThePrograms(unittest.TestCase):
             wanted = numpy.array([row[0] for row in rows_of(told, name)], dtype=float)
             got = run.scalar(name, None, run.window("step"), 600)
             numpy.testing.assert_allclose(got.median.T.ravel(), wanted, rtol=2e-5, err_msg=name)
+
+    def test_forms_at_observed_sites(self):
+        """The fraction of a part that only the observer has is of the dx that bn would give."""
+        with tempfile.TemporaryDirectory() as where:
+            path = os.path.join(where, "run.h5")
+            with statrec.Recorder(path, program="tests") as recorder:
+                sites = [recorder.add_site(f"{family}{observed}", norm=family, family=family, width=WIDTH,
+                                           eps=1e-5, alpha=0.9, observed=observed)
+                         for family in ("sigma", "psi", "row") for observed in (False, True)]
+                for step in (1, 2):
+                    put(recorder, step, sites, scalars=[(site, "dx_norm", 7.0) for site in sites[-2:]])
+            run = source.Run(path)
+            names = [form.name for form in forms.FORMS if form.name in run.scalars]
+            self.assertEqual(len(names), len(forms.FORMS))
+            for name, (number, site) in itertools.product(names, enumerate(run.sites)):
+                with self.subTest(name, site=site.name):
+                    got = run.scalar(name, number, run.window("step"), 600).median[:, 0]
+                    try:
+                        told = statrec.table("stat-scalar", path, site=site.name, stat=name, per_step=True)
+                        wanted = numpy.array([row[0] for row in rows_of(told, name)], dtype=float)
+                    except statrec.Error:  # it has no value there
+                        wanted = numpy.full(2, numpy.nan)
+                    numpy.testing.assert_allclose(got, wanted, rtol=2e-5)
 
     def test_losses(self):
         run = source.Run(NLP)

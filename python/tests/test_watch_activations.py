@@ -1,5 +1,6 @@
 """activations_every: the size of the sites' inputs in training, against float64 hooks."""
 import copy
+import math
 import os
 import re
 import tempfile
@@ -61,6 +62,22 @@ class Activations(unittest.TestCase):
             self.near(step, "4", reference(*seen[number], module[number],
                                            step["scalars"]["4", "x_median"]))
             self.assertGreater(step["scalars"]["4", "saturated"], 0.01)
+
+    def test_no_line_through_zeros(self):
+        """Where more than half of the inputs are 0, as after a ReLU, the smaller half has no line: NaN, as
+        statrec train, also of merged passes."""
+        x = torch.randn(60, 6)
+        norm = nn.LayerNorm(6, elementwise_affine=False)
+
+        def counts(x):
+            return _activations.Counts(x, *_activations.normalized(norm, None, norm(x)))
+        zeros = torch.relu(x - 0.5)
+        self.assertGreaterEqual(counts(x).numbers()["saturated"], 0)
+        for first, *others in map(lambda several: map(counts, several), ([zeros], [zeros, x], [x, zeros])):
+            for other in others:
+                first.add(other)
+            self.assertTrue(math.isnan(first.numbers()["saturated"]))
+            self.assertTrue(math.isfinite(first.numbers()["x_kurtosis"]))
 
     def test_planes_say_nothing_of_saturation(self):
         model = convnet()

@@ -173,6 +173,27 @@ class Statistics(WatchCase):
                     direct = self.direct(twin.norm, x.detach(), y.grad)
                     self.assertAlmostEqual(got["norm", "direct_norm"] / direct, 1, 5)
 
+    def test_gradient_of_a_norm_by_the_unbiased_deviation(self):
+        """dx_norm of a LayerNorm of the user's that divides by std(), in narrow and wide layers."""
+        class StdNorm(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.gain, self.bias = nn.Parameter(torch.rand(width) + 0.5), nn.Parameter(torch.zeros(width))
+
+            def forward(self, x):
+                return self.gain * (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True) + self.bias
+        for width in (6, 640):
+            with self.subTest(width):
+                model = nn.Sequential(nn.Identity(), StdNorm(width))
+                x, weight = torch.randn(9, width, requires_grad=True), torch.randn(9, width)
+                with fake_watch(model) as run:
+                    (model(x) * weight).sum().backward()
+                    run.step()
+                wide = x.detach().double().requires_grad_()
+                dx, = torch.autograd.grad(model.double()(wide), wide, weight.double())
+                got = run.recorder.steps[0]["scalars"]["1", "dx_norm"]
+                self.assertAlmostEqual(got / dx.norm().item(), 1, 5)
+
     def direct(self, norm, x, g):
         """|| gamma g / s ||: the gradient where mean and s are constants."""
         root = isinstance(norm, nn.RMSNorm)

@@ -15,6 +15,8 @@ extern const gap_part_text gap_part_texts[GAP_PARTS];
 /* The evaluations that two runs made after the same steps. */
 typedef struct gap_split {
     int count;
+    int of_runs;             /* steps after which at least one of them evaluated */
+    double last;             /* the last of these steps; NaN: none */
     double *step, *epoch;    /* [count] */
     double *part[GAP_PARTS]; /* [count], positive where `run` is worse; NaN where not recorded */
 } gap_split;

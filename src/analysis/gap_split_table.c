@@ -127,7 +127,49 @@ static void note_batches(stat_table *t, int run, const gap_split *split) {
                  t->set->path[run], rows, training);
 }
 
-/* Reads the pairs; an error where there is none. */
+static bool is_pair_of(const gap_splits *g, int run, int group) {
+    return g->groups.of[run] == group && g->reference[run] != NO_REFERENCE;
+}
+
+/* Keeps the evaluations at steps that `of` has too. Returns how many. */
+static int keep_steps(gap_split *s, const gap_split *of) {
+    int kept = 0;
+    for (int e = 0, k = 0; e < s->count; e++) {
+        while (k < of->count && of->step[k] < s->step[e]) k++;
+        if (k == of->count || of->step[k] != s->step[e]) continue;
+        s->step[kept] = s->step[e];
+        s->epoch[kept] = s->epoch[e];
+        for (int p = 0; p < GAP_PARTS; p++) s->part[p][kept] = s->part[p][e];
+        kept++;
+    }
+    return s->count = kept;
+}
+
+/* Of each pair of a group only the evaluations that all of them have: one mean is over the same
+ * pairs at each step. Returns how many. */
+static int keep_common(gap_splits *g, stat_table *t, int group) {
+    gap_split *first = NULL;
+    for (int i = 0; i < t->set->count; i++) {
+        if (!is_pair_of(g, i, group)) continue;
+        if (!first) first = &g->split[i];
+        keep_steps(first, &g->split[i]);
+    }
+    for (int i = 0; i < t->set->count; i++) {
+        if (!is_pair_of(g, i, group)) continue;
+        gap_split *pair = &g->split[i];
+        const int of_runs = pair->of_runs, common = keep_steps(pair, first);
+        if (common < of_runs)
+            tsv_note(&t->table, "evaluations",
+                     "%s: %d of the %d steps with an evaluation count: the others are not in its "
+                     "reference, or not in all pairs; the last of all is %.15g, the last that "
+                     "counts %.15g",
+                     t->set->path[i], common, of_runs, pair->last,
+                     common ? pair->step[common - 1] : NAN);
+    }
+    return first ? first->count : 0;
+}
+
+/* Reads the pairs; an error where there is none, or no evaluation in common. */
 static sr_status read_pairs(gap_splits *g, stat_table *t, bool by_settings, sr_failure *why) {
     const run_set *set = t->set;
     int pairs = 0;
@@ -140,7 +182,16 @@ static sr_status read_pairs(gap_splits *g, stat_table *t, bool by_settings, sr_f
         status = gap_split_read(&g->split[i], set->run[i], set->run[reference], g->metric, why);
         if (status == SR_OK) note_batches(t, i, &g->split[i]);
     }
-    if (status != SR_OK || pairs) return status;
+    int common = 0;
+    for (int group = 0; group < g->groups.count && status == SR_OK; group++)
+        common += keep_common(g, t, group);
+    if (status != SR_OK || common) return status;
+    if (pairs)
+        return sr_fail(
+            why, SR_FORMAT,
+            "%s: no evaluation of %s after a step after which the runs that are compared "
+            "have one, too",
+            set->path[0], g->metric->name);
     return sr_fail(why, SR_USAGE,
                    by_settings ? "--same-settings: no run has the settings of another with the "
                                  "normalization of the first run"
@@ -172,10 +223,6 @@ sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, cons
     return read_pairs(g, t, by_settings, why);
 }
 
-static bool is_pair_of(const gap_splits *g, int run, int group) {
-    return g->groups.of[run] == group && g->reference[run] != NO_REFERENCE;
-}
-
 /* A group's mean over pairs of what each has, with an interval. */
 typedef struct split_row {
     int pairs;
@@ -205,21 +252,10 @@ static split_row split_row_of(const gap_splits *g, const stat_table *t, int grou
     return row;
 }
 
-/* The first evaluations, as long as all pairs of the group have them at the same steps; `of`: the
- * first pair. */
-static int common_evaluations(const gap_splits *g, const stat_table *t, int group,
-                              const gap_split **of) {
-    *of = NULL;
-    int common = 0;
-    for (int i = 0; i < t->set->count; i++) {
-        const gap_split *pair = &g->split[i];
-        if (!is_pair_of(g, i, group)) continue;
-        if (!*of) *of = pair, common = pair->count;
-        if (pair->count < common) common = pair->count;
-        for (int e = 0; e < common; e++)
-            if (pair->step[e] != (*of)->step[e]) common = e;
-    }
-    return common;
+static int common_evaluations(const gap_splits *g, const stat_table *t, int group) {
+    for (int i = 0; i < t->set->count; i++)
+        if (is_pair_of(g, i, group)) return g->split[i].count;
+    return 0;
 }
 
 /* From which evaluation on the mean total stays above 0, by its interval where there is one. */
@@ -260,8 +296,7 @@ sr_status gap_splits_rows(const gap_splits *g, stat_table *t, const char *rows, 
     double *scratch = malloc((size_t)t->set->count * sizeof *scratch);
     if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int group = 0; group < g->groups.count; group++) {
-        const gap_split *first;
-        const int count = common_evaluations(g, t, group, &first);
+        const int count = common_evaluations(g, t, group);
         const int third = evaluations_third(count);
         for (int e = 0; e < count && !thirds; e++) {
             const split_row row = split_row_of(g, t, group, e, e + 1, scratch);

@@ -173,6 +173,10 @@ static const advice_rule pieces[] = {
     {"outliers", "a lower learning rate where loss jumps at the same steps", "--lr", {ALWAYS}},
     {"overflow", "nothing, if a loss scaler skipped the step; else a look at its batch", "",
      {ALWAYS}},
+    {"validation", "the running values of its sites, and validation with batch statistics",
+     "--validate-batch", {IF(trained, "")}},
+    {"validation", "the running values of its sites, and validation with batch statistics", "",
+     {UNLESS(trained, "")}},
     {"divergence", "a warm-up", "--warmup-updates",
      {IF(trained, ""), UNLESS(positive, "warmup-updates")}},
     {"divergence", "a longer warm-up", "--warmup-updates", {IF(positive, "warmup-updates")}},
@@ -377,8 +381,9 @@ static sr_status look_alike_at(advice_context *p, sr_failure *why) {
     return status;
 }
 
-/* Training that went on with a finite loss needs nothing that is against divergence. */
+/* Training that is or went on finite needs nothing that is against divergence. */
 static const char *case_of(const question *q, const answer *a) {
+    if (strcmp(a->statistic, "nonfinite_evaluations") == 0) return "validation";
     const bool went_on = strcmp(q->id, "divergence") == 0 && a->severity < SEVERE;
     return went_on ? "overflow" : q->id;
 }

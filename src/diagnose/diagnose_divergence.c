@@ -8,11 +8,17 @@
  * last tenth of the steps (at least LEAST_STEPS). rise = (m_2 - m_1)/|m_1|, its ends from the ends
  * of the two intervals. Above 0 training ended worse than it began. The site is then the first
  * whose dx_norm permanently leaves its range of the first tenth.
+ *
+ * Validation, if training has no event: a metric of which less is better, finite at the first
+ * evaluations and at none after them (NaN, infinite, or no longer recorded). Metrics by batch
+ * statistics are written after the others, so that an interrupted run lacks the last: they do not
+ * count.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/evaluations.h"
 #include "diagnose/diagnosis.h"
 
 typedef struct history {
@@ -133,6 +139,50 @@ static void tell_event(const history *h, const subject *s, const event *e, bool 
     a->shown = 1;
 }
 
+/* -- validation ------------------------------------------------------------------------------ */
+
+static bool is_by_batch(const char *name) {
+    const char *end = strrchr(name, '_');
+    return end && strcmp(end, "_batch") == 0;
+}
+
+/* How many evaluations are finite, if all others come after them; 0 if there are no others. */
+static int count_before_end(const evaluations *e) {
+    int finite = 0, after;
+    while (finite < e->count && isfinite(e->value[0][finite])) finite++;
+    for (after = finite; after < e->count && !isfinite(e->value[0][after]);) after++;
+    return after == e->count && finite < e->count ? finite : 0;
+}
+
+static void tell_validation(const evaluations *e, const char *name, int finite, answer *a) {
+    const double step = e->step[finite];
+    a->verdict = FOUND, a->severity = NOTABLE;
+    a->statistic = "nonfinite_evaluations";
+    a->e = (estimate){step, step, step, 1};
+    a->limit = 0;
+    snprintf(a->unit, sizeof a->unit, "first at step");
+    a->at[a->steps_shown++] = (int64_t)step;
+    answer_says(a,
+                "%s is finite at the first %d evaluations and not at the other %d, from step %.0f "
+                "on: NaN, infinite, or no longer recorded. Training is finite.",
+                name, finite, e->count - finite, step);
+}
+
+static sr_status look_at_validation(const subject *s, answer *a, sr_failure *why) {
+    const sr_run_metric *m;
+    sr_status status = SR_OK;
+    for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(s->run, i)); i++) {
+        evaluations e;
+        if (m->better != SR_BETTER_LESS || is_by_batch(m->name)) continue;
+        status = evaluations_read(&e, s->run, (const char *[]){m->name, NULL, NULL}, why);
+        const int finite = status == SR_OK ? count_before_end(&e) : 0;
+        if (finite) tell_validation(&e, m->name, finite, a);
+        evaluations_free(&e);
+        if (finite) break;
+    }
+    return status;
+}
+
 /* -- a rise ---------------------------------------------------------------------------------- */
 
 /* The first row behind which the site's dx_norm stays above the largest of the first `begin`. */
@@ -206,7 +256,8 @@ sr_status look_divergence(const subject *s, answer *a, sr_failure *why) {
         status = look_at_end(&h, s, &first, &went_on, why);
         if (status == SR_OK) tell_event(&h, s, &first, went_on, a);
     } else if (status == SR_OK) {
-        status = judge_rise(&h, s, a, why);
+        status = look_at_validation(s, a, why);
+        if (status == SR_OK && a->verdict != FOUND) status = judge_rise(&h, s, a, why);
     }
     history_free(&h);
     return status;

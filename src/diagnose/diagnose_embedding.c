@@ -10,20 +10,10 @@
 #include <string.h>
 
 #include "analysis/bootstrap/bootstrap.h"
+#include "base/svd.h"
 #include "diagnose/diagnosis.h"
 
 enum { LEAST_RECORDS = 3 };
-
-static double effective_rank(const double *value, int64_t n) {
-    double sum = 0, entropy = 0;
-    for (int64_t i = 0; i < n; i++) sum += value[i] / value[0];
-    for (int64_t i = 0; i < n; i++) {
-        const double part = value[i] / value[0] / sum;
-        if (part > 0) entropy -= part * log(part);
-        if (!isfinite(part)) return NAN;
-    }
-    return exp(entropy) / (double)n;
-}
 
 /* rank, step [records] of the embedding; NULL without memory. */
 static sr_status read_ranks(const subject *s, const char *name, const sr_run_embedding *m,
@@ -32,7 +22,7 @@ static sr_status read_ranks(const subject *s, const char *name, const sr_run_emb
     sr_status status = value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t i = 0; i < m->records && status == SR_OK; i++) {
         status = sr_run_singular_values(s->run, name, i, &step[i], value, why);
-        if (status == SR_OK) rank[i] = effective_rank(value, m->values);
+        if (status == SR_OK) rank[i] = svd_effective_rank(value, m->values) / (double)m->values;
     }
     free(value);
     return status;

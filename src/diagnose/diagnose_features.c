@@ -1,9 +1,10 @@
 /* diagnose_features.c -- dead features, and features that explode; from /vectors.
  *
- * v_k is sigma2_B of feature k, or psi2_B where a site has no sigma2_B.
+ * v_k is sigma2_B of feature k; psi2_B at sites that use the batch's psi2, and in files without
+ * sigma2_B. Values that are not finite are skipped (`stat-features` has NaN there).
  *
- *     dead    fraction of the features with v_k < eps: xhat is then below 0.71, and the feature is
- *             noise; median over the recorded steps
+ *     dead    fraction of the features with v_k < eps: the root mean square of xhat is then below
+ *             0.71 instead of 1; median over the recorded steps
  *     growth  largest v_k over features: its median over the last third of the recorded steps
  *             divided by its median over the first third, ends from the two intervals
  */
@@ -36,6 +37,12 @@ static sr_status read_features(const subject *s, int64_t site, const char *name,
     return status;
 }
 
+static bool is_power(const subject *s, int64_t site) {
+    const sr_run_site *at = sr_run_get_site(s->run, site);
+    return !sr_run_has_vector(s->run, "sigma2_B") ||
+           (sr_run_over_batch(at) && sr_run_uses(at, "psi2"));
+}
+
 typedef struct features {
     int64_t count;
     double *dead, *largest; /* [count] */
@@ -44,11 +51,7 @@ typedef struct features {
 /* memory dead NULL: no such vectors. */
 static sr_status features_read(const subject *s, int64_t site, features *f, sr_failure *why) {
     int64_t first = 0;
-    const sr_run_site *at = sr_run_get_site(s->run, site);
-    const char *name = sr_run_has_vector(s->run, "sigma2_B") && at->family != SR_FAMILY_PSI &&
-                               at->family != SR_FAMILY_PN
-                           ? "sigma2_B"
-                           : "psi2_B";
+    const char *name = is_power(s, site) ? "psi2_B" : "sigma2_B";
     *f = (features){0};
     if (!sr_run_has_vector(s->run, name)) return SR_OK;
     sr_status status = subject_vectors(s, &first, &f->count, why);
@@ -110,9 +113,10 @@ sr_status look_dead(const subject *s, answer *a, sr_failure *why) {
     figure_of_features(s, a);
     if (a->verdict == FOUND)
         answer_says(a,
-                    "%.3g of %lld features of %s have less variance over the batch than eps = %g: "
-                    "they are the same for every row, and carry nothing.",
-                    a->e.value * (double)at->width, (long long)at->width, at->name, at->eps);
+                    "%.3g of %lld features of %s have a %s over the batch below eps = %g: eps is "
+                    "most of their divisor, and they leave the site smaller than the others.",
+                    a->e.value * (double)at->width, (long long)at->width, at->name,
+                    is_power(s, a->top[0].site) ? "mean square" : "variance", at->eps);
     return SR_OK;
 }
 
@@ -127,10 +131,10 @@ sr_status look_growth(const subject *s, answer *a, sr_failure *why) {
     if (!a->asked) return answer_not_asked(a, "%s", none);
     figure_of_features(s, a);
     if (a->verdict == FOUND)
-        answer_says(
-            a,
-            "The largest variance of a feature at %s is %.3g times what it was in the first "
-            "third of the steps.",
-            answer_site(s, a, 0), a->e.value);
+        answer_says(a,
+                    "The largest %s of a feature at %s is %.3g times what it was in the first "
+                    "third of the steps.",
+                    is_power(s, a->top[0].site) ? "mean square" : "variance", answer_site(s, a, 0),
+                    a->e.value);
     return SR_OK;
 }

@@ -5,10 +5,10 @@
  * fraction does not depend on width, scale or loss reduction. psi2 replaces BN's sigma2; no vision
  * run records it, so it is judged by the range of sigma2.
  *
- * nu (docs/definitions.md, "Stability of nu"): nu <- nu (1 - (1 - alpha_bwd) Gamma) + ...
- * changes sign in one step where Gamma > 1/(1 - alpha_bwd) and grows where Gamma > 2/(1 -
- * alpha_bwd). alpha_bwd is that of the run's configuration ("alpha_bwd=0.9"), else the site's
- * alpha. All steps count, the burn-in and shorter passes too: nu went through them.
+ * nu (docs/definitions.md, "Stability of nu"): nu <- nu (1 - (1 - alpha_bwd) Gamma) + ... changes
+ * sign in one step where Gamma > 1/(1 - alpha_bwd) and grows where Gamma > 2/(1 - alpha_bwd), the
+ * site's (run_alpha_backward). All steps count, the burn-in and shorter passes too: nu went through
+ * them.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -7,9 +7,10 @@
 
 const question diagnose_questions[] = {
     {"divergence", "Divergence", "Did it diverge, when, and at which site first?",
-     "loss of /steps, nonfinite, dx_norm",
-     "a loss or a value of a site that is not finite, status diverged, or a loss whose median over "
-     "the last tenth of the steps is above that over the first",
+     "loss of /steps, nonfinite, dx_norm, validation",
+     "a loss or a value of a site that is not finite, status diverged, validation that is not "
+     "finite at its end, or a loss whose median over the last tenth of the steps is above that "
+     "over the first",
      "own criterion", "statplot overview", look_divergence, true, false},
     {"would-bn", "Would BN work here?",
      "Would BN's running statistics stand for its batches, where they are observed?",

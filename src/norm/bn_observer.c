@@ -18,10 +18,11 @@
  * weights, x and g would differ.
  *
  * The observer computes only what the method does not. Methods over a batch have batch and running
- * statistics. Methods of NORM_FAMILY_SIGMA have the sums too (with the xhat above, or their
- * release's). The sum_gx of the others uses another xhat. For hooks the observer's sum_gx replaces
- * it, while dgamma and dbeta stay the method's. A method that counts padded rows
- * (norm_method.padded) is not synchronized, nor is its observer.
+ * statistics. Methods of NORM_FAMILY_SIGMA and releases with sigma2 have the sums too (with the
+ * xhat above, or their release's). The sum_gx of the others uses another xhat. For hooks the
+ * observer's sum_gx replaces it, and the plain gain replaces MABN's and RepBN's with its factor,
+ * while dgamma and dbeta stay the method's. A method that counts padded rows (norm_method.padded)
+ * is not synchronized, nor is its observer.
  *
  * eps and alpha are the site's; without an eps of its own, a site uses bn's. Kept: center, 1/s and
  * the sums [d]. */
@@ -41,7 +42,7 @@
 
 struct bn_observer_call {
     const norm_observer_state *observer;
-    norm_call call; /* the layer's, with the observer's options, kept memory and sums */
+    norm_call call; /* the layer's, with the observer's options, kept memory, sums and gain */
     norm_rows rows;
     norm_options options;
 };
@@ -68,7 +69,8 @@ sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why) {
     observer->alpha = m->alpha > 0 ? s->options.alpha : alpha;
     /* vectors of BN and PN-V that the method does not fill */
     observer->vectors = (BATCH | RUNNING | NORM_BIT(gamma)) & ~m->vectors;
-    if (m->family != NORM_FAMILY_SIGMA) observer->vectors |= SUMS;
+    const bool release = m->padded && m->uses & NORM_BIT(sigma2);
+    if (m->family != NORM_FAMILY_SIGMA && !release) observer->vectors |= SUMS;
     observer->mu = state, observer->sigma2 = state + d, observer->psi2 = state + 2 * d;
     for (int64_t k = 0; k < d; k++)
         observer->mu[k] = 0, observer->sigma2[k] = observer->psi2[k] = 1;
@@ -85,7 +87,7 @@ uint32_t norm_site_vectors(const norm_site *s) {
 static bn_observer_call *start_call(const norm_site *site, const norm_call *c) {
     bn_observer_call *k = tape_alloc(c->tape, sizeof *k);
     const size_t bytes = batch_kept_bytes(c);
-    double *sums = tape_alloc(c->tape, 2 * (size_t)c->features * sizeof *sums);
+    double *sums = tape_alloc(c->tape, 3 * (size_t)c->features * sizeof *sums);
     void *kept = tape_alloc(c->tape, bytes);
     if (!k || !sums || !kept) return NULL;
     *k = (bn_observer_call){
@@ -98,6 +100,8 @@ static bn_observer_call *start_call(const norm_site *site, const norm_call *c) {
     k->call.rows = &k->rows;
     k->call.stat[NORM_sum_g] = sums;
     k->call.stat[NORM_sum_gx] = sums + c->features;
+    k->call.stat[NORM_gamma] = sums + 2 * c->features;
+    for (int64_t j = 0; j < c->features; j++) k->call.stat[NORM_gamma][j] = (double)c->gamma[j];
     return k;
 }
 
@@ -164,5 +168,6 @@ sr_status bn_observer_backward(bn_observer_call *k, norm_call *c, const real *x,
     sr_status status = batch_gradient_sums(&k->call, k->call.kept, x, dy);
     c->stat[NORM_sum_g] = k->call.stat[NORM_sum_g];
     c->stat[NORM_sum_gx] = k->call.stat[NORM_sum_gx];
+    c->stat[NORM_gamma] = k->call.stat[NORM_gamma];
     return status == SR_OK ? measure_dx(&k->call, c, dy) : status;
 }

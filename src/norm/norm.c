@@ -181,7 +181,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         if (!s->method->padded) zero_padded(c, y);
         if (s->calls != c->calls) s->calls = c->calls; /* parallel decoders only read */
     }
-    const bool final = c->rows->mode == NORM_BATCH && s->hook_frozen;
+    const bool final = c->rows->mode == NORM_BATCH && s->hook_in_batch_mode;
     if (!s->forward_hook || !(is_training(c->rows) || final)) return SR_OK;
     return call_hook(a, s->forward_hook, (norm_view){.y = y});
 }
@@ -237,6 +237,8 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, dx);
     }
+    /* No gradient flows through frozen statistics. */
+    for (int i = 0; i < NORM_SCALAR_COUNT && c->rows->frozen; i++) c->scalar[i] = NAN;
     if (!s->backward_hook || !is_training(c->rows)) return SR_OK;
     const bool unknown = a->scale.groups && out == dx;
     return call_hook(a, s->backward_hook, (norm_view){.dy = dy, .dx = unknown ? NULL : dx});

@@ -46,12 +46,13 @@ struct norm_site {
     int64_t state_count[NORM_STATE_MAX]; /* features, or rows * features */
     real *ones, *zeros;                  /* [features]; owned */
     int64_t calls;
-    norm_hook_fn *forward_hook, *backward_hook; /* called in NORM_TRAIN only; may be NULL */
+    /* Called in training, with frozen statistics too; may be NULL. */
+    norm_hook_fn *forward_hook, *backward_hook;
     void *hook_context;
-    bool takes_positions; /* rows->position_mean is part of the mean of this site's input */
-    bool hook_frozen;     /* the forward hook is called in NORM_BATCH too */
-    bool never_running;   /* treat NORM_RUNNING as NORM_BATCH, except for rows outside the batch */
-    bool frozen;          /* treat NORM_TRAIN as NORM_RUNNING, with rows->frozen */
+    bool takes_positions;    /* rows->position_mean is part of the mean of this site's input */
+    bool hook_in_batch_mode; /* the forward hook is called in NORM_BATCH too */
+    bool never_running; /* treat NORM_RUNNING as NORM_BATCH, except for rows outside the batch */
+    bool frozen;        /* treat NORM_TRAIN as NORM_RUNNING, with rows->frozen */
     bool want_rows;
     bool want_input;               /* hooks see x and dx even after a layer scale */
     norm_observer_state *observer; /* owned; NULL before norm_site_observe_batch */

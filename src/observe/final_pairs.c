@@ -37,7 +37,7 @@ typedef struct site_pairs {
     int32_t *feature;            /* -1: another process has it, or not drawn */
     norm_hook_fn *previous_hook; /* what the site had before */
     void *context;
-    bool hook_frozen, want_input;
+    bool hook_in_batch_mode, want_input;
 } site_pairs;
 
 struct final_pairs {
@@ -95,7 +95,7 @@ static void unwatch(final_pairs *f) {
         norm_site *s = f->record->model->site[i];
         if (!p->x) continue;
         s->forward_hook = p->previous_hook, s->hook_context = p->context;
-        s->hook_frozen = p->hook_frozen, s->want_input = p->want_input;
+        s->hook_in_batch_mode = p->hook_in_batch_mode, s->want_input = p->want_input;
     }
     f->watching = false;
 }
@@ -123,9 +123,9 @@ static sr_status watch_sites(final_pairs *f, uint64_t seed, sr_failure *why) {
         site_pairs *p = &f->site[i];
         norm_site *s = m->site[i];
         p->previous_hook = s->forward_hook, p->context = s->hook_context;
-        p->hook_frozen = s->hook_frozen, p->want_input = s->want_input;
+        p->hook_in_batch_mode = s->hook_in_batch_mode, p->want_input = s->want_input;
         s->forward_hook = watch_pass, s->hook_context = p;
-        s->hook_frozen = s->want_input = true;
+        s->hook_in_batch_mode = s->want_input = true;
     }
     f->watching = true;
     return SR_OK;

@@ -116,7 +116,7 @@ final_tid *final_tid_begin(model *m, sr_failure *why) {
         f->sum[i].want_input = s->want_input;
         s->hook_context = &f->sum[i];
         s->forward_hook = f->sum[i].batch ? add_observed_batch : add_batch;
-        s->hook_frozen = true;
+        s->hook_in_batch_mode = true;
         s->want_input |= f->sum[i].batch != NULL;
     }
     return f;
@@ -138,7 +138,7 @@ void final_tid_end(final_tid *f) {
         s->hook_context = f->sum[i].context;
         s->want_input = f->sum[i].want_input;
         s->forward_hook = NULL;
-        s->hook_frozen = false;
+        s->hook_in_batch_mode = false;
     }
     free(f->sum);
     free(f);

@@ -220,7 +220,9 @@ static int declare_as(sr_recorder *r, const norm_site *s, const char *name) {
                                   .constants = constants,
                                   .layer_scale_own = m->layer_scale > 0,
                               });
+    const int backward = norm_param_find(m, "alpha_bwd");
     if (site >= 0) sr_expect_vectors(r, site, vectors_of(s));
+    if (site >= 0 && backward >= 0) sr_set_alpha_backward(r, site, s->options.param[backward]);
     if (site >= 0 && shadow) sr_set_observed(r, site);
     return site;
 }

@@ -1,5 +1,5 @@
 /* theorem_scalars.c -- conditions and conclusions of theorems, measured on the rows of a site
- * (docs/definitions.md, "Theorems on rows and features").
+ * (docs/definitions.md, "--theorems-every N").
  *
  * Rows: Xu et al., NeurIPS 2019 (docs/norms.md 6, 18.6). At methods that subtract the mean of a row
  * of d features and divide by s, y = (x - mean)/s, in double from x:
@@ -162,7 +162,7 @@ static void compare_columns(const norm_view *o, const column_sums *sum, double v
         if (sum[k].g2 == 0) continue;
         const double s = divisor_of(o, k), r2 = pow((double)o->call->gamma[k] / s, 2);
         const double Q = o->call->stat[NORM_psi2_B][k] / (s * s);
-        const double along = o->call->stat[NORM_sum_gx][k];
+        const double along = o->call->dgamma[k]; /* sum_gx may be the observer's */
         const double exact = r2 * (sum[k].g2 - (2 - Q) * along * along / n);
         keep_largest(&most, sum[k].dx2 / sum[k].g2);
         if (r2 > 0) keep_largest(&diff, fabs(sum[k].dx2 - exact) / (r2 * sum[k].g2));

@@ -25,8 +25,8 @@ static int add(sr_recorder *r, const char *name, const char *norm, sr_family fam
                                      .alpha = 0.9});
 }
 
-/* Steps 1 to 3; step 2 was not asked for. config "": alpha_bwd is the site's alpha, 0.9. */
-static void write_bounds(const char *path, const char *config) {
+/* Steps 1 to 3; step 2 was not asked for. config "" and alpha_bwd NaN: the site's alpha, 0.9. */
+static void write_bounds(const char *path, const char *config, double alpha_bwd) {
     static const char *const names[] = {"lemma2_max",    "row_xhat_max", "row_q_max", "Gamma_min",
                                         "row_dxhat_max", "y_outside",    "z_mean"};
     static const double pn[][3] = {
@@ -38,6 +38,7 @@ static void write_bounds(const char *path, const char *config) {
     sr_recorder *r = run_create(program_file(path), o);
     const int site[] = {add(r, "pn", "pn", SR_FAMILY_PN), add(r, "pnv", "pnv", SR_FAMILY_PSI),
                         add(r, "ada", "adanorm", SR_FAMILY_ROW)};
+    sr_set_alpha_backward(r, site[0], alpha_bwd);
     for (int i = 0; i < NAMES; i++)
         id[i] = sr_declare_scalar(r, names[i], "1", names[i], SR_PER_SITE);
     for (int step = 1; step <= 3; step++) {
@@ -55,8 +56,7 @@ static void write_bounds(const char *path, const char *config) {
 
 static int write_runs(void **state) {
     (void)state;
-    write_bounds("bounds.h5", "");
-    write_bounds("slow.h5", "# pn: pn eps=1e-05 alpha=0.9 alpha_bwd=0.95\n");
+    write_bounds("bounds.h5", "", NAN);
     return 0;
 }
 
@@ -101,14 +101,33 @@ static void statements(void **state) {
     program_free(&r);
 }
 
-/* The limit is that of the backward pass, of the configuration where it is there. */
+/* The limit is that of the site: recorded, or of a comment about it, or else of its alpha. */
 static void backward_alpha(void **state) {
+    static const struct {
+        const char *config;
+        double recorded, limit;
+        const char *holds;
+    } run[] = {
+        {"# pn: pn eps=1e-05 alpha=0.9 alpha_bwd=0.95\n", NAN, 20, "yes"},
+        {"# pn: pn eps=1e-05 alpha=0.9 alpha_bwd=0.95\n", 0.5, 2, "no"},
+        {"# stem: pn alpha_bwd=0.99\n# pn and 2 more: pn alpha_bwd=0.95\n", NAN, 20, "yes"},
+        {"norm = pn(alpha_bwd=0.99)\n# pn2: pn alpha_bwd=0.99\n", NAN, 10, "no"},
+        {"# stem: pn alpha_bwd=0.5\n# top and 2 more: pn alpha_bwd=0.95\n", NAN, 20, "yes"},
+        {"# a and 1 more: pn alpha_bwd=0.5\n# b and 1 more: pn alpha_bwd=0.9\n", NAN, NAN, "-"},
+        {"# a and 1 more: pn-released alpha_bwd=0.5\n", NAN, 10, "no"},
+    };
     (void)state;
-    program_result r = program_run("stat-gamma --bounds slow.h5 --site pn");
-    assert_int_equal(table_rows(r.out), ROWS_OF_PN);
-    check_within(table_real(r.out, 4, "limit"), 20, 1e-6);
-    check_text(&r, 4, "holds", "yes");
-    program_free(&r);
+    for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
+        write_bounds("slow.h5", run[i].config, run[i].recorded);
+        program_result r = program_run("stat-gamma --bounds slow.h5 --site pn");
+        assert_int_equal(table_rows(r.out), ROWS_OF_PN);
+        if (isnan(run[i].limit))
+            check_text(&r, 4, "limit", "nan");
+        else
+            check_within(table_real(r.out, 4, "limit"), run[i].limit, 1e-6);
+        check_text(&r, 4, "holds", run[i].holds);
+        program_free(&r);
+    }
 }
 
 static void not_recorded(void **state) {

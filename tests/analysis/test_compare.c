@@ -51,6 +51,17 @@ static void write_run_of(const identity *who, const char *path, const char *name
     check_ok(sr_close(r, &f, &why), &why);
 }
 
+/* Site a0 without a value of any statistic. */
+static void write_bare(const char *path) {
+    sr_recorder *r = run_create(path, run_options());
+    run_add_ln(r, "a0", 2, 1, 0);
+    for (int step = 1; step <= 20; step++) {
+        sr_begin_step(r, step);
+        run_end_step(r, step);
+    }
+    run_finish(r);
+}
+
 static void write_run(const char *path, const char *name, int sites, int steps, series_of value) {
     write_run_of(&(identity){0}, path, name, sites, steps, value);
 }
@@ -141,6 +152,7 @@ static void write_seeds(const char *prefix, const char *config, double by, serie
 static int write_runs(void **state) {
     (void)state;
     write_run(program_file("up.h5"), "a", 2, 20, count_up);
+    write_bare(program_file("bare.h5"));
     write_run(program_file("three.h5"), "a", 2, 20, three_times);
     write_run(program_file("other.h5"), "b", 3, 20, three_times);
     write_run(program_file("flat.h5"), "a", 1, 21, flat);
@@ -345,6 +357,10 @@ static void test_matching(void **state) {
     assert_non_null(
         strstr(r.err, "no site has the same name in up.h5 (a0, a1) and in other.h5 (b0, "));
     assert_non_null(strstr(r.err, "--match depth, first or last"));
+    program_free(&r);
+    r = program_run("stat-compare bare.h5 up.h5 --stat row_grad_var");
+    assert_int_equal(r.status, 1);
+    assert_non_null(strstr(r.err, "bare.h5 shares no statistic with the others"));
     program_free(&r);
     r = program_run("stat-compare up.h5 other.h5 three.h5 --stat row_grad_var --match depth");
     assert_int_equal(table_rows(r.out), 12);

@@ -213,7 +213,7 @@ static void looked_at(void **state) {
     assert_non_null(last);
     last->forward_hook = keep_memory;
     last->hook_context = memory;
-    last->hook_frozen = true;
+    last->hook_in_batch_mode = true;
     for (int i = 1; i < COUNT; i++) {
         small_forward(m, &source[i], NULL, 0, NORM_BATCH, log_p);
         assert_int_equal(at[i], expected_place(memory, source[i].length - 1, D, HEADS));

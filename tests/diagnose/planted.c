@@ -104,7 +104,8 @@ static void put_pn(sr_recorder *r, const plan *p, int site, int step, uint32_t *
     put(r, site, SR_psi2, psi2);
     put(r, site, SR_gamma, one);
     put(r, site, SR_sum_gx, sum_gx);
-    if (p->psi_divides) return;
+    if (p->own_psi) put(r, site, SR_sigma2_B, (double[WIDTH]){0});
+    if (p->psi_divides || p->own_psi) return;
     put(r, site, SR_Gamma_t, Gamma);
     if (p->nu != 0) put(r, site, SR_nu, nu);
 }
@@ -131,9 +132,15 @@ static double cost_at(const plan *p, int step) {
            p->cost_uneven * (evaluation % 2 ? 1 : -1);
 }
 
+static bool validation_is_broken(const plan *p, int step) {
+    return (p->validation_ends && step >= p->validation_ends) || step == p->validation_gap;
+}
+
 static void put_evaluation(sr_recorder *r, const plan *p, int step, double loss) {
     loss -= p->lower;
-    if (p->accuracy)
+    if (validation_is_broken(p, step))
+        run_put_eval(r, step, 1, "valid_loss valid_loss_batch", NAN, loss);
+    else if (p->accuracy)
         run_put_eval(r, step, 1, "hits hits_batch", 50 * (1 - p->gap), 50.0);
     else if (p->without_pairs)
         run_put_eval(r, step, 1, "valid_loss", loss);
@@ -170,12 +177,15 @@ static sr_recorder *create(const plan *p) {
     sr_recorder *r = run_create(program_file("run.h5"), o);
     for (int i = 0; i <= SIGMA_SITES + p->more_pn; i++) {
         const int kind = is_observed(p, i) ? 2 : i < SIGMA_SITES ? 0 : p->psi_divides ? 3 : 1;
+        const bool own = kind == 1 && p->own_psi;
         sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
                                   .name = names[i],
                                   .norm = norms[kind],
                                   .kind = p->kind ? p->kind : "layer",
-                                  .family = families[kind],
-                                  .uses = kind == 2 ? "mu,sigma2" : NULL,
+                                  .family = own ? SR_FAMILY_OWN : families[kind],
+                                  .uses = own         ? "psi2"
+                                          : kind == 2 ? "mu,sigma2"
+                                                      : NULL,
                                   .width = WIDTH,
                                   .depth = i,
                                   .layer_scale = p->layer_scale,

@@ -18,6 +18,8 @@ typedef struct plan {
     double cost_grows;     /* with each evaluation, */
     double cost_uneven;    /* this more and less in turn */
     double lower;          /* validation loss of both kinds, nats */
+    int validation_ends;   /* valid_loss is not finite from this step on; by batches it stays */
+    int validation_gap;    /* nor at this one step */
     double nll_cost;       /* as cost, of valid_nll, which is there then */
     double gradient;       /* factor on sum_g */
     double growth;         /* of one feature's variance over the run; 0: none */
@@ -45,6 +47,7 @@ typedef struct plan {
     const char *method;    /* of the first sites; NULL: own-bn */
     int layer_scale;       /* groups, at every site */
     bool psi_divides;      /* pn is of the family psi */
+    bool own_psi;          /* pn is of the family own, uses psi2 and has no variance */
     bool all_observed;     /* as `observed`, of the first three sites */
     bool anew;             /* the site's running mean begins at 0 */
     bool uneven;           /* gaps of evaluations, 30 % either way */

@@ -188,6 +188,15 @@ static void dead(void **state) {
     found(&(plan){"dead", 1, .dead = 3}, "dead", "notable", "b", 0.374, 0.376);
 }
 
+/* A site that divides by psi does not miss the variance. */
+static void dead_by_psi(void **state) {
+    (void)state;
+    write_planted_run(&(plan){"flat", -1, .own_psi = true});
+    program_result r = diagnose("--format tsv");
+    assert_int_equal(findings(&r), 0);
+    program_free(&r);
+}
+
 static void growth(void **state) {
     (void)state;
     found(&(plan){"growth", 2, .growth = 12}, "growth", "notable", "c", 3, 9);
@@ -478,6 +487,7 @@ int main(void) {
         cmocka_unit_test(gradient),
         cmocka_unit_test(nu),
         cmocka_unit_test(dead),
+        cmocka_unit_test(dead_by_psi),
         cmocka_unit_test(growth),
         cmocka_unit_test(padding),
         cmocka_unit_test(few_rows),

@@ -49,6 +49,26 @@ static void check_gap(const program_result *r, double value, double far) {
     check_within(table_real(r->out, row, "high"), value + far, 1e-4);
 }
 
+/* Ten evaluations, every 30 steps. One that is missing among others is a choice of the host. */
+static void validation_ends(void **state) {
+    (void)state;
+    program_result r =
+        check_found(&(plan){"ends", 1, .validation_ends = 270}, "divergence", "notable", "-");
+    check_text(&r, row_of(&r, "divergence"), "statistic", "nonfinite_evaluations");
+    check_cell(&r, row_of(&r, "divergence"), "at_step", 270);
+    says(&r, "divergence",
+         "valid_loss is finite at the first 8 evaluations and not at the other 2");
+    advises(&r, "divergence", "the running values of its sites", true);
+    advises(&r, "divergence", "warm-up", false);
+    program_free(&r);
+    r = advice((plan){"gap", 1, .validation_gap = 270});
+    check_text(&r, row_of(&r, "divergence"), "verdict", "in-order");
+    program_free(&r);
+    r = advice((plan){"last", 1, .validation_ends = 300});
+    check_cell(&r, row_of(&r, "divergence"), "at_step", 300);
+    program_free(&r);
+}
+
 /* Evaluations 6 to 10 are of the second half: 0.03 + 0.005 (k - 5.5); Student's t is 2.7764. */
 static void grows(void **state) {
     (void)state;
@@ -422,6 +442,7 @@ static void recorded_causes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits),
+        cmocka_unit_test(validation_ends),
         cmocka_unit_test(grows),
         cmocka_unit_test(severities),
         cmocka_unit_test(uneven),

@@ -384,7 +384,7 @@ static void told_of_own_rows(void **state) {
             if (!is_of_heads(s)) continue;
             s->forward_hook = s->backward_hook = count;
             s->hook_context = &calls[strstr(s->name, "k_norm") != NULL];
-            s->hook_frozen = true;
+            s->hook_in_batch_mode = true;
         }
         tensor *y = forward(p, true);
         tape_backward(p->t, op_cross_entropy(p->t, y, next_words, -1, -1, 0, SMOOTHING_ALL, NULL),

@@ -174,7 +174,7 @@ static void bn_powernorm(reference_call *c) {
         const double s = sqrt((is_running(c) ? *sigma2 : v) + c->options->eps);
         c->stat[NORM_mu_B][k] = m.mean;
         c->stat[NORM_sigma2_B][k] = v;
-        c->stat[NORM_psi2_B][k] = v + m.mean * m.mean;
+        c->stat[NORM_psi2_B][k] = m.variance + m.mean * m.mean;
         c->stat[NORM_mu][k] = *mu;
         c->stat[NORM_sigma2][k] = *sigma2;
         EACH(i, c->rows) if (!reference_valid(c, i)) c->u[i * c->d + k] = m.mean;

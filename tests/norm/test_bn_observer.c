@@ -70,6 +70,8 @@ static void see(void *context, const norm_view *o) {
         near(o, "psi2_B", NORM_psi2_B, k, psi2, psi2);
         near(o, "sum_g", NORM_sum_g, k, g, g_size);
         near(o, "sum_gx", NORM_sum_gx, k, gx, gx_size + g_size);
+        if (o->site->observer->vectors & NORM_BIT(sum_gx)) /* of mabn without its r */
+            near(o, "gamma", NORM_gamma, k, (double)o->call->gamma[k], 0);
         running(o, "mu", NORM_mu, k, &r->mu[k], mu);
         running(o, "sigma2", NORM_sigma2, k, &r->sigma2[k], sigma2);
         running(o, "psi2", NORM_psi2, k, &r->psi2[k], psi2);
@@ -106,6 +108,8 @@ static void check_statistics(const norm_method *m, const uint8_t *mask) {
     tape *t = tape_create(2, &why);
     assert_non_null(t);
     layer_make(&l, m, WIDTH, m->layer_scale);
+    const int clip = norm_param_find(m, "clip_calls"), warmup = norm_param_find(m, "warmup");
+    if (clip >= 0) l.site.options.param[clip] = l.site.options.param[warmup] = 0; /* r is not 1 */
     observe(&l, ALPHA);
     for (int k = 0; k < WIDTH; k++) r.sigma2[k] = r.psi2[k] = 1;
     l.site.backward_hook = see;

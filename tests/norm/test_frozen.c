@@ -10,7 +10,7 @@
 enum { ROWS = 60, WIDTH = 12, COUNT = ROWS * WIDTH };
 
 typedef struct seen {
-    int forward, backward;
+    int forward, backward, scalars; /* scalars that are not NaN */
     double mu_B[WIDTH], psi2_B[WIDTH];
 } seen;
 
@@ -22,6 +22,8 @@ static void see_forward(void *context, const norm_view *o) {
 static void see_backward(void *context, const norm_view *o) {
     seen *s = context;
     s->backward++;
+    s->scalars = 0;
+    for (int i = 0; i < NORM_SCALAR_COUNT; i++) s->scalars += !isnan(o->call->scalar[i]);
     memcpy(s->mu_B, o->call->stat[NORM_mu_B], sizeof s->mu_B);
     memcpy(s->psi2_B, o->call->stat[NORM_psi2_B], sizeof s->psi2_B);
 }
@@ -102,12 +104,12 @@ static void check_method(const norm_method *m, int64_t groups, const uint8_t *ma
     assert_state(site, kept, count, true);
     assert_true(site->calls == 3);
     check_equals(penalty, 0);
-    assert_true(s.forward == 1 && s.backward == 1);
+    assert_true(s.forward == 1 && s.backward == 1 && s.scalars == 0);
     const seen frozen = s;
     norm_site_freeze(site, false);
     pass_once(&p, NORM_TRAIN);
     assert_state(site, kept, count, false);
-    assert_true(site->calls == 4);
+    assert_true(site->calls == 4 && s.scalars >= 2);
     assert_memory_equal(frozen.mu_B, s.mu_B, sizeof s.mu_B); /* a watcher sees the batch as ever */
     assert_memory_equal(frozen.psi2_B, s.psi2_B, sizeof s.psi2_B);
     free(kept);

@@ -177,7 +177,7 @@ static void final_pass(void **state) {
             final_tid_end(f);
             assert_ptr_equal(b.site.hook_context, context);
             assert_null(b.site.forward_hook);
-            assert_false(b.site.hook_frozen);
+            assert_false(b.site.hook_in_batch_mode);
             assert_int_equal(b.site.want_input, wanted);
         }
         bare_close(&b);

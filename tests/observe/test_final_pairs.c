@@ -44,7 +44,7 @@ static void finish(bare *b, final_tid *tid, final_pairs *f, int64_t batches, fou
     final_pairs_end(f);
     final_tid_end(tid);
     assert_null(b->site.forward_hook);
-    assert_false(b->site.hook_frozen || b->site.want_input);
+    assert_false(b->site.hook_in_batch_mode || b->site.want_input);
     check_ok(sr_close(b->record.recorder, &complete, &why), &why);
     b->record.recorder = NULL;
     sr_runfile *r = sr_run_open(bare_path(), &why);

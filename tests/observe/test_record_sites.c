@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "norm/norm_options.h"
 #include "observe/run_record.h"
 #include "recorded_pairs.h"
 #include "testing/check.h"
@@ -197,6 +198,23 @@ static void chosen_sites(void **state) {
     }
 }
 
+/* The weight of nu in the site's own backward pass; NaN at methods without nu. */
+static void alpha_backward(void **state) {
+    (void)state;
+    pairs_model x = pairs_make("pn");
+    const int number = norm_param_find(x.m->site[0]->method, "alpha_bwd");
+    x.m->site[1]->options.param[number] = 0.5;
+    const run_record_options o = pairs_options("a.h5");
+    run_record *r = pairs_begin(&x, &o);
+    pairs_step(&x, r, 1, false);
+    sr_runfile *f = pairs_end(r, "complete", "a.h5");
+    check_equals(sr_run_get_site(f, 0)->alpha_bwd, 0.9);
+    check_equals(sr_run_get_site(f, 1)->alpha_bwd, 0.5);
+    assert_true(isnan(sr_run_get_site(f, SITES - 1)->alpha_bwd));
+    sr_run_close(f);
+    pairs_free(&x);
+}
+
 /* Behind a layer scale positions are no part of the mean. */
 static void positions_behind_a_scale(void **state) {
     (void)state;
@@ -296,11 +314,16 @@ static void final_of_chosen(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(evaluations),      cmocka_unit_test(look_back),
-        cmocka_unit_test(flush_tells),      cmocka_unit_test(state_of_observers),
-        cmocka_unit_test(chosen_sites),     cmocka_unit_test(positions_behind_a_scale),
-        cmocka_unit_test(spectra_of_steps), cmocka_unit_test(scalars_of_rows),
-        cmocka_unit_test(final_of_chosen),  cmocka_unit_test(rows_are_whole)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(evaluations),
+                                       cmocka_unit_test(look_back),
+                                       cmocka_unit_test(flush_tells),
+                                       cmocka_unit_test(state_of_observers),
+                                       cmocka_unit_test(chosen_sites),
+                                       cmocka_unit_test(alpha_backward),
+                                       cmocka_unit_test(positions_behind_a_scale),
+                                       cmocka_unit_test(spectra_of_steps),
+                                       cmocka_unit_test(scalars_of_rows),
+                                       cmocka_unit_test(final_of_chosen),
+                                       cmocka_unit_test(rows_are_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,14 +220,16 @@ typedef struct column {
     double s, xhat[N], dx2, g2; /* of step STEPS */
 } column;
 
-static void check_features(const char *norm, bool pn) {
+static void check_features(const char *norm, bool pn, bool observed) {
     fixture f;
+    sr_failure why = {0};
     static column c[WIDE];
     double most = 0, above = 0, count = 0, least = INFINITY, row[3] = {0, 0, 0};
     const double alpha = 0.9, alpha_bwd = 0.9, n = N - 1, eps = 0.5;
     form = 0;
     open_site(&f, norm, changed);
     f.site.options.alpha = alpha;
+    if (observed) check_ok(norm_site_observe_batch(&f.site, alpha, &why), &why);
     for (int k = 0; k < WIDE; k++) c[k] = (column){.psi2 = 1};
     for (int step = 1; step <= STEPS; step++) {
         fill(&f, step);
@@ -294,12 +296,14 @@ static void check_features(const char *norm, bool pn) {
 
 static void pnv(void **state) {
     (void)state;
-    check_features("pnv", false);
+    check_features("pnv", false, false);
+    check_features("pnv", false, true);
 }
 
 static void pn(void **state) {
     (void)state;
-    check_features("pn", true);
+    check_features("pn", true, false);
+    check_features("pn", true, true);
 }
 
 /* Frozen running statistics have no backward pass of these theorems; bn has neither. */

@@ -46,6 +46,7 @@ static void observe_run(const char *path, sr_family family, bool first) {
                                          .width = WIDTH,
                                          .eps = 1e-3,
                                          .alpha = 0.75});
+    sr_set_alpha_backward(r, site, 0.5);
     for (int64_t step = 0; step < STEPS; step++) {
         fill(x, valid, step, 0, first), fill(dy, valid, step, 1, first);
         int64_t outer = first ? OUTER : ROWS, inner = first ? INNER : 1;
@@ -91,7 +92,7 @@ static void expect_dx(expected *e, sr_family family, int64_t step, int64_t k, lo
 /* One feature of one step, written as in docs/norms.md 2, 10, 18.2, in long double. */
 static void expect_feature(expected *e, running *s, sr_family family, int64_t step, int64_t k) {
     static const double gamma[WIDTH] = {1, -2, 0, 0.5, 3};
-    const long double alpha = 0.75L, eps = 1e-3L;
+    const long double alpha = 0.75L, alpha_bwd = 0.5L, eps = 1e-3L;
     long double n = 0, mean = 0, var = 0, square = 0, sum_g = 0, sum_gx = 0;
     for (int64_t row = 0; row < ROWS; row++)
         if (row_valid(step, row)) mean += value_at(step, 0, row, k), n++;
@@ -123,7 +124,7 @@ static void expect_feature(expected *e, running *s, sr_family family, int64_t st
     s->mu[k] = alpha * s->mu[k] + (1 - alpha) * mean;
     s->sigma2[k] = alpha * s->sigma2[k] + (1 - alpha) * var;
     s->psi2[k] = alpha * s->psi2[k] + (1 - alpha) * square;
-    s->nu[k] = s->nu[k] * (1 - (1 - alpha) * Gamma) + (1 - alpha) * Lambda;
+    s->nu[k] = s->nu[k] * (1 - (1 - alpha_bwd) * Gamma) + (1 - alpha_bwd) * Lambda;
 }
 
 /* Counts of rows are there even where none is valid. */

@@ -15,6 +15,7 @@ typedef struct split_run {
     bool train, batch; /* declares train_loss_batch, valid_loss_batch */
     int without;       /* makes no evaluation after this step; 0: all */
     int lr;            /* a setting, which adds itself to all losses */
+    int every;         /* 1, 2: evaluates after even, odd steps alone */
 } split_run;
 
 /* Training and validation loss of a run after evaluation e, from 1. Validation with running
@@ -55,7 +56,7 @@ static void write_run(const split_run *run) {
                      t = train_loss(bn, run->seed, e) + run->lr;
         sr_begin_step(r, e);
         run_end_step(r, e);
-        if (e == run->without) continue;
+        if (e == run->without || (run->every && e % 2 != run->every - 1)) continue;
         run_put_eval(r, e, e, "valid_loss valid_share size", v, -2 * v, 5.0);
         if (run->batch) run_put_eval(r, e, e, "valid_loss_batch valid_share_batch", b, -2 * b);
         if (run->train) run_put_eval(r, e, e, "train_loss_batch", t);
@@ -65,12 +66,13 @@ static void write_run(const split_run *run) {
 
 static int write_runs(void **state) {
     static const split_run run[] = {
-        {"ln1.h5", "ln", 1, true, false, 0, 0},     {"ln2.h5", "ln", 2, true, false, 0, 0},
-        {"ln3.h5", "ln", 3, true, false, 0, 0},     {"bn1.h5", "bn", 1, true, true, 0, 0},
-        {"bn2.h5", "bn", 2, true, true, 0, 0},      {"bn3.h5", "bn", 3, true, true, 0, 0},
-        {"plain.h5", "bn", 1, false, false, 0, 0},  {"late.h5", "bn", 1, true, true, 3, 0},
-        {"ln1_far.h5", "ln", 1, true, false, 0, 2}, {"bn1_far.h5", "bn", 1, true, true, 0, 2},
-        {"bn2_lone.h5", "bn", 2, true, true, 0, 4}, {"bn2_far.h5", "bn", 2, true, true, 0, 2},
+        {"ln1.h5", "ln", 1, true, false, 0, 0, 0},     {"ln2.h5", "ln", 2, true, false, 0, 0, 0},
+        {"ln3.h5", "ln", 3, true, false, 0, 0, 0},     {"bn1.h5", "bn", 1, true, true, 0, 0, 0},
+        {"bn2.h5", "bn", 2, true, true, 0, 0, 0},      {"bn3.h5", "bn", 3, true, true, 0, 0, 0},
+        {"plain.h5", "bn", 1, false, false, 0, 0, 0},  {"late.h5", "bn", 1, true, true, 3, 0, 0},
+        {"ln1_far.h5", "ln", 1, true, false, 0, 2, 0}, {"bn1_far.h5", "bn", 1, true, true, 0, 2, 0},
+        {"bn2_lone.h5", "bn", 2, true, true, 0, 4, 0}, {"bn2_far.h5", "bn", 2, true, true, 0, 2, 0},
+        {"odd.h5", "ln", 1, true, true, 0, 0, 2},      {"even.h5", "bn", 1, true, true, 0, 0, 1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof run / sizeof run[0]; i++) write_run(&run[i]);
@@ -236,6 +238,49 @@ static void test_common_steps(void **state) {
     assert_int_equal(table_rows(r.out), EVALUATIONS - 1);
     check_cell(&r, 2, "step", 4);
     check_cell(&r, 2, "total", part_of(TOTAL, 1, 4));
+    assert_non_null(strstr(r.out, "# evaluations: late.h5: 5 of the 6 steps with an evaluation "
+                                  "count: the others are not in its reference, or not in all "
+                                  "pairs; the last of all is 6, the last that counts 6\n"));
+    program_free(&r);
+}
+
+/* A group's evaluations are those that all its pairs have, not those before the first other one. */
+static void test_a_pair_without_a_step(void **state) {
+    (void)state;
+    const int steps[] = {1, 2, 4, 5, 6};
+    program_result r = program_run("stat-gap ln1.h5 ln2.h5 late.h5 bn2.h5 --split evaluations");
+    assert_int_equal(table_rows(r.out), EVALUATIONS - 1);
+    for (int i = 0; i < EVALUATIONS - 1; i++) {
+        check_cell(&r, i, "step", steps[i]);
+        check_cell(&r, i, "pairs", 2);
+        check_cell(&r, i, "total", (part_of(TOTAL, 1, steps[i]) + part_of(TOTAL, 2, steps[i])) / 2);
+    }
+    assert_non_null(strstr(r.out, "# evaluations: bn2.h5: 5 of the 6 steps"));
+    program_free(&r);
+    r = program_run("stat-gap ln1.h5 bn1.h5 --split last-third");
+    assert_null(strstr(r.out, "# evaluations:"));
+    program_free(&r);
+}
+
+/* No step after which both evaluated. */
+static void test_nothing_in_common(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap odd.h5 even.h5 --split last-third");
+    assert_int_equal(r.status, 1);
+    assert_non_null(strstr(r.err, "odd.h5: no evaluation of valid_loss after a step"));
+    program_free(&r);
+}
+
+/* Without --split a run goes with the reference of its seed, also where the configuration does not
+ * name the seed. */
+static void test_reference_of_the_seed(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap ln1.h5 ln2.h5 ln3.h5 bn1.h5 bn2.h5 bn3.h5");
+    for (int seed = 1; seed <= 3; seed++) {
+        char name[16];
+        snprintf(name, sizeof name, "ln%d.h5", seed);
+        check_text(&r, 2 + seed, "reference", name);
+    }
     program_free(&r);
 }
 
@@ -273,11 +318,19 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),        cmocka_unit_test(test_one_pair),
-        cmocka_unit_test(test_last_third),   cmocka_unit_test(test_same_settings),
-        cmocka_unit_test(test_never_loses),  cmocka_unit_test(test_direction),
-        cmocka_unit_test(test_not_recorded), cmocka_unit_test(test_common_steps),
-        cmocka_unit_test(test_legend),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_one_pair),
+        cmocka_unit_test(test_last_third),
+        cmocka_unit_test(test_same_settings),
+        cmocka_unit_test(test_never_loses),
+        cmocka_unit_test(test_direction),
+        cmocka_unit_test(test_not_recorded),
+        cmocka_unit_test(test_common_steps),
+        cmocka_unit_test(test_a_pair_without_a_step),
+        cmocka_unit_test(test_nothing_in_common),
+        cmocka_unit_test(test_reference_of_the_seed),
+        cmocka_unit_test(test_legend),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

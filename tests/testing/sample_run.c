@@ -112,6 +112,7 @@ sr_status sample_put_eval(sr_recorder *r, int64_t step) {
 
 static sr_recorder *declare(sr_recorder *r) {
     for (int i = 0; i < SAMPLE_SITES; i++) sr_add_site(r, &sample_sites[i]);
+    sr_set_alpha_backward(r, SAMPLE_PN, 0.8);
     sr_add_embedding(r, "shared", 11, SAMPLE_EMBEDDING);
     for (int i = 0; i < SAMPLE_METRICS; i++) {
         const sr_run_metric *m = &sample_metrics[i];
@@ -256,6 +257,10 @@ void sample_check(sr_runfile *f, int64_t first, int64_t every) {
     const sr_run_info *info = sr_run_get_info(f);
     assert_int_equal(info->sites, SAMPLE_SITES);
     assert_int_equal(info->width, SAMPLE_WIDTH);
+    for (int i = 0; i < SAMPLE_SITES; i++) {
+        const double want = i == SAMPLE_PN ? 0.8 : NAN;
+        check_near_double("alpha_bwd", &sr_run_get_site(f, i)->alpha_bwd, &want, 1, 0, 0);
+    }
     check_step_columns(f, first);
     check_scalars(f, first);
     int64_t *step = need(info->vectors, sizeof *step);

@@ -6,7 +6,7 @@
 #include "statrec/record.h"
 #include "statrec/runfile.h"
 
-enum { SAMPLE_SITES = 4, SAMPLE_WIDTH = 5 + 3 + 7 + 4, SAMPLE_EMBEDDING = 3 };
+enum { SAMPLE_SITES = 4, SAMPLE_PN = 2, SAMPLE_WIDTH = 5 + 3 + 7 + 4, SAMPLE_EMBEDDING = 3 };
 
 extern const sr_site sample_sites[SAMPLE_SITES];
 

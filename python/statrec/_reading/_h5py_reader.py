@@ -4,6 +4,7 @@ Finished files, and what a writer that was killed had committed. It does not hol
 their checksums, and reads no second copy of damaged parts.
 """
 import ctypes
+import math
 import os
 
 from .._abi import FINALS, PAIRS
@@ -128,8 +129,9 @@ class Reader:
         for name in _SITE_WHOLE:
             values = group[name][:] if name in group else [0] * count
             columns[name] = [int(value) for value in values]
-        for name in ("eps", "alpha"):
-            columns[name] = [float(value) for value in group[name][:]]
+        for name in ("eps", "alpha", "alpha_bwd"):
+            values = group[name][:] if name in group else [math.nan] * count
+            columns[name] = [float(value) for value in values]
         sites = [{name: values[i] for name, values in columns.items()} for i in range(count)]
         for site in sites:
             if "family" not in group:

@@ -73,12 +73,14 @@ class Counts:
             self._judge(wide, xhat, judged)
 
     def _judge(self, x, xhat, judged):
+        """below, judged: saturated inputs of so many."""
         median = _quantile(self.histogram.cpu(), 1, 2)
         small = x.abs() <= median
         fits = small & judged
         slope = (x * xhat)[fits].sum() / x[fits].square().sum()
         under = (xhat.abs() < 0.5 * (slope * x).abs()) & ~small & judged
-        self.below, self.judged = under.sum(), judged.sum() * x.shape[0]
+        self.below = torch.where(slope.isfinite(), under.sum().double(), math.nan)  # NaN: there is no line
+        self.judged = judged.sum() * x.shape[0]
 
     def add(self, other):
         """The passes of another one, too."""

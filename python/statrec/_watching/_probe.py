@@ -21,11 +21,11 @@ from . import _calls
 
 # norm, family, axis, uses: as in /sites. first: features are dimension 1. gain: function of the
 # module, or None. calls: record the functional calls within it. frozen: y uses the buffers. alpha: weight of the
-# old running mean, NaN where it has none or a varying one.
+# old running mean, NaN where it has none or a varying one. share: as Site.share.
 Finding = collections.namedtuple("Finding", "norm family axis uses first trailing width eps gain "
-                                            "calls frozen alpha", defaults=(math.nan,))
+                                            "calls frozen alpha share", defaults=(math.nan, 1.0))
 
-_TOLERANCE = 3e-5
+_TOLERANCE, _GAIN = 3e-5, 1e-4  # of y, of its gain
 _EPS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3, float(torch.finfo(torch.float32).eps), 0.0)
 _known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _by_kind = {}
@@ -181,6 +181,11 @@ def _moments(x, dims, eps):
     return (x - mean) * (variance + eps).rsqrt()
 
 
+def _unbiased(x, dims, eps):
+    variance, mean = torch.var_mean(x, dims, correction=1, keepdim=True)
+    return (x - mean) * (variance + eps).rsqrt()
+
+
 def _root(x, dims, eps):
     return x * (x.square().mean(dims, keepdim=True) + eps).rsqrt()
 
@@ -189,8 +194,10 @@ def _root(x, dims, eps):
 _FORMS = (
     ("rmsnorm", "row", "row", "psi2", False, lambda x: [-1], _root),
     ("ln", "row", "row", "mu,sigma2", False, lambda x: [-1], _moments),
+    ("ln", "row", "row", "mu,sigma2", False, lambda x: [-1], _unbiased),
     ("rmsnorm", "row", "row", "psi2", True, lambda x: [1], _root),
     ("ln", "row", "row", "mu,sigma2", True, lambda x: [1], _moments),
+    ("ln", "row", "row", "mu,sigma2", True, lambda x: [1], _unbiased),
     ("bn", "sigma", None, None, True, lambda x: [0, *range(2, x.dim())], _moments),
     ("instancenorm", "row", "sample", "mu,sigma2", True, lambda x: [*range(2, x.dim())], _moments),
 )
@@ -206,9 +213,10 @@ def _matching(twin, before, x, y):
         for eps in [*own, *_EPS]:
             gain, error = _gain(twin, before, normalized(x, dims(x), eps), y, first)
             if error < _TOLERANCE and (best is None or error < best[0]):
-                width = None if gain is None else x.shape[1 if first else -1]
-                best = error, Finding(norm, family, axis, uses, first, 1, width, eps, gain, False,
-                                      False)
+                width = x.shape[1 if first else -1]
+                share = 1 - 1 / width if normalized is _unbiased else 1.0
+                best = error, Finding(norm, family, axis, uses, first, 1, None if gain is None else width, eps,
+                                      gain, False, False, share=share)
     return best[1] if best else _frozen(twin, before, x, y, own)
 
 
@@ -232,9 +240,9 @@ def _gain(twin, before, n, y, first):
     for name, value in before.items():
         if value.numel() == slope.numel():
             for gain, text in ((value, 0.0), (1 + value, 1.0)):
-                if torch.allclose(slope, gain.reshape(-1), rtol=1e-3):
+                if torch.allclose(slope, gain.reshape(-1), rtol=_GAIN):
                     return _Gain(name, text), error
-    if torch.allclose(slope, torch.ones_like(slope), rtol=1e-3):
+    if torch.allclose(slope, torch.ones_like(slope), rtol=_GAIN):
         return None, error
     return None, math.inf
 

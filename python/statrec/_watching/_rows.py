@@ -125,6 +125,7 @@ class Rows:
             for name, values in named[site].items():
                 recorder.put_vectors(name, [(self._sites[site], values.data_ptr())])
         self._put_scalars(scalars)
+        self._withhold(known)
         update = step if row["update"] is None else row["update"]
         recorder.end_step(update=int(update), tokens=int(row["tokens"] or 0),
                           **{name: number(row[name])
@@ -154,6 +155,13 @@ class Rows:
             self._recorder.put_forward(self._sites[site], one.rows, at, at + stride, at + 2 * stride,
                                        at + 6 * stride if one.has_gamma else None, one.samples,
                                        one.padded)
+
+    def _withhold(self, hosts):
+        """The recorder does not derive what is unknown of a site (Site.unknown)."""
+        for one in hosts:
+            for name, always in one.site.unknown.items():
+                if one.rows > 0 and (always or one.padded > 0):
+                    self._recorder.put_scalar(self._sites[one.site], name, math.nan)
 
     def _put_running(self, sites, running):
         known = getattr(running, "places", {})

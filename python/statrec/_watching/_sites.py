@@ -21,8 +21,9 @@ class Site:
     otherwise the last `trailing` dimensions. own_running: running_mean and running_var are the
     module's. at_output: the tensor is what the module returns, not what it is given. gain: function
     of the module, or None. groups: of each sample that a row norm takes together, 0 for rows of
-    their own, None where that is not known. share: 1, or 1/width where a row is divided by
-    sqrt(sum x^2 + eps): s^2 = (mean x^2 + share eps)/share. calls: the functional norms within the module are recorded, not its own
+    their own, None where that is not known. share: 1, or another one where a row is not divided by a mean
+    of squares: s^2 = (mean of squares + share eps)/share. unknown: {scalar that does not follow from the sums: True, or
+    False where it does without padding}. calls: the functional norms within the module are recorded, not its own
     input and output. named: {statistic of the file: buffer} of running
     values that are neither mean nor variance. stock: the module ends with its norm, whose result it does not need itself.
     """
@@ -31,11 +32,11 @@ class Site:
         self.name, self.module = name, module
         self.norm, self.family, self.kind = "none", "none", ""
         self.axis = self.uses = None  # what follows from the family
-        self.width, self.eps, self.alpha = None, 1e-5, math.nan
+        self.width, self.eps, self.alpha, self.alpha_bwd = None, 1e-5, math.nan, math.nan
         self.first, self.trailing = False, 1
         self.observed, self.own_running, self.at_output = True, False, False
         self.gain, self.calls, self.stock, self.groups = weight, False, True, None
-        self.share = 1.0
+        self.share, self.unknown = 1.0, {}
         self.named = {}
         self.sync = isinstance(module, nn.SyncBatchNorm)
 
@@ -44,7 +45,7 @@ class Site:
         alpha = self.alpha if 0 <= self.alpha <= 1 else math.nan
         eps = self.eps if 0 <= self.eps < math.inf else math.nan
         return dict(name=self.name, norm=self.norm, kind=self.kind, family=self.family,
-                    width=self.width, depth=depth, eps=eps, alpha=alpha,
+                    width=self.width, depth=depth, eps=eps, alpha=alpha, alpha_bwd=self.alpha_bwd,
                     repeat=repeat, observed=self.observed, axis=self.axis, uses=self.uses)
 
 

@@ -57,7 +57,12 @@ class BatchNorm(RunningNorm):
         return self._affine(apart * rows.wide((variance + self.eps).rsqrt()), rows)
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
-        batch = centered(x, rows)
+        return self._by_batch(x, centered(x, rows), rows, before)
+
+    def _by_batch(
+        self, x: Tensor, batch: Moments, rows: Rows, before: Mapping[str, Tensor]
+    ) -> Tensor:
+        """y by the moments of the batch; moves the running values."""
         y = self._output(x, batch, rows, before)
         after = self._after(batch, rows, before) if self.track_running_stats else {}
         self._regularize(batch, rows, before, after)

@@ -43,15 +43,16 @@ class BatchNormPowerNorm(BatchNorm):
             **options,
         )
 
-    def _filled(self, x: Tensor, rows: Rows) -> Tensor:
-        """Rows of padding with the mean of the valid rows."""
-        if rows.mask is None:
-            return x
-        mean, apart, _ = centered(rows.valid(x), rows)
-        return torch.where(rows.mask, apart, 0) + rows.wide(mean)
-
     def _evaluated(self, x: Tensor, rows: Rows) -> Tensor:
-        return super()._evaluated(self._filled(x, rows), rows)
+        if rows.mask is not None:
+            mean = centered(rows.valid(x), rows).mean
+            x = torch.where(rows.mask, x, rows.wide(mean))
+        return super()._evaluated(x, rows)
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
-        return super()._trained(self._filled(x, rows), rows.all(x), before)
+        if rows.mask is None:
+            return super()._trained(x, rows, before)
+        mean, apart, _ = centered(rows.valid(x), rows)
+        # Minus the mean, rows of padding are 0: float32 keeps the deviations of a large mean.
+        batch = centered(rows.valid(apart), rows.all(x))._replace(mean=mean)
+        return self._by_batch(x, batch, rows.all(x), before)

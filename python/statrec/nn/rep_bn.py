@@ -5,7 +5,16 @@ from typing import ClassVar, Dict, Mapping, Optional
 import torch
 from torch import Tensor, nn
 
-from ._base import Default, Moments, Rows, RunningNorm, SyncOptions, Texts, Unpack
+from ._base import (
+    Default,
+    Moments,
+    Rows,
+    RunningNorm,
+    SyncOptions,
+    Texts,
+    Unpack,
+    row_centered,
+)
 from .batch_norm import BatchNorm
 
 
@@ -54,7 +63,7 @@ class RepBN(BatchNorm):
         y = bn + self.eta.to(x.dtype) * x
         if self.ln_weight is None or self.ln_bias is None:
             return y
-        apart = x - x.mean(rows.feature, keepdim=True)
+        apart = row_centered(x, rows.feature)
         one = apart * ((apart * apart).mean(rows.feature, keepdim=True) + self.eps).rsqrt()
         ln = rows.wide(self.ln_weight.to(x.dtype)) * one + rows.wide(self.ln_bias.to(x.dtype))
         return lam.to(x.dtype) * ln + (1 - lam.to(x.dtype)) * y

@@ -1,7 +1,7 @@
 """`statrec study`: grids of runs, their archives, and tables of them that obey one rule.
 
-experiment.py reads what is to be run, running.py runs it, archive.py keeps it; rule.py is the rule, documents.py writes the tables. It needs
-no other package. docs/studies.md is a guide.
+experiment.py reads what is to be run, running.py runs it, archive.py keeps it, settings.py the settings of each run; rule.py is the rule,
+documents.py writes the tables. It needs no other package. docs/studies.md is a guide.
 
 An experiment is a file NAME.conf: options as `statrec train -c` reads them, and lines that only a study reads:
 
@@ -18,7 +18,8 @@ An experiment is a file NAME.conf: options as `statrec train -c` reads them, and
 
 The run with seed 1, ln and 256 is OUT/NAME-1-ln-256.h5. One that is complete, or diverged, is not
 repeated; one that was stopped is resumed from its newest checkpoint. yes and no are values of switches.
-A + too many belongs to the first of the values. Another program gets the options behind its words, as --OPTION VALUE (--OPTION
+A + too many belongs to the first of the values. The runs of all experiments in a directory have different names.
+Another program gets the options behind its words, as --OPTION VALUE (--OPTION
 and --no-OPTION for yes and no), but those that its words name as {OPTION}. It must write RUN.h5, which statrec.watch, statrec.Recorder
 and libstatrec do, and end with status 0. After a run that is complete: statrec with these words, or the
 program stat-NAME that they begin with, where RUN is OUT/NAME-1-ln-256; what the last command prints is
@@ -27,6 +28,8 @@ OUT/NAME-1-ln-256-last5.tsv.
 Runs that are done, and what came after them, stay in runs/NAME.tar.xz beside NAME.conf, with the settings of
 NAME.conf, so that tables can be made without running anything: what is there is unpacked into OUT first, over
 what OUT has, and counts as done. To run an experiment anew, or with other settings, remove its archive and its runs.
+OUT/NAME-1-ln-256.settings are the settings that the run was begun with: a run with others is an error. A line `after` that is new
+is made of the archived run files. An archive loses no run: a value that has some cannot be removed from NAME.conf.
 
 A table in the document stands between two lines, which stay:
 
@@ -72,7 +75,7 @@ labels but the seed. The rule is in rule.py:
     <!-- study: split=gap-translation,gap-tags of=norm against=ln -->
     <!-- study: opening=docs/why-bn-loses.md sentences=3 -->
 
-value=A-B is a difference of two metrics of a run. by="after LABEL" takes a number of what came after the runs. split= is a table of the
+value=A-B is a difference of two metrics of a run; of value=A,B a row has the first that all its runs have. by="after LABEL" takes a number of what came after the runs. split= is a table of the
 parts of a difference in validation loss (split.py); opening= quotes the first sentences of a page. samples= and lines= take
 COLUMN=TEXT,... for lines with these texts alone.
 """

@@ -40,10 +40,13 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         stop(str(why))
     below = os.path.relpath(args.bin) # tables say what made them: not with the path to the checkout
     args.bin = args.bin if below.startswith(os.pardir) else below
-    if args.command == "plan":
-        plan(args)
-        return 0
-    return run(args) if args.command == "run" else report(args)
+    try:
+        done = {"plan": plan, "run": run, "report": report}[args.command](args)
+        sys.stdout.flush()
+    except BrokenPipeError: # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0 if args.command == "plan" else done
 
 
 if __name__ == "__main__":

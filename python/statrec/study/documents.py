@@ -6,7 +6,7 @@ import sys
 import textwrap
 
 from .claims import TESTS, Claim, Claims
-from .experiment import experiments, stop
+from .experiment import experiments, put, stop
 from .split import Split
 from .tables import Figure, Lines, Published, Table
 from .printed import split_words
@@ -31,8 +31,13 @@ class Opening:
         return [*textwrap.wrap(" ".join(sentences), 140, break_on_hyphens=False), ""]
 
 
-NO_RUN = "No run is done yet."
 KINDS = {"figure": Figure, "opening": Opening, "samples": Lines, "lines": Lines, "published": Published, "claim": Claim, "claims": Claims, "split": Split, **TESTS}
+
+
+def nothing_of(block):
+    """Why a block has no table."""
+    done = getattr(block, "done", 0)
+    return f"No pair of runs is done yet, {done} run{'s are' if done > 1 else ' is'} done." if done else "No run is done yet."
 
 
 def block_of(text, where):
@@ -49,15 +54,18 @@ def block_of(text, where):
 def report_one(args):
     """One document."""
     try:
-        with open(args.doc, encoding="utf-8") as file:
-            old = file.read().split("\n")
+        with open(args.doc, encoding="utf-8", newline="") as file:
+            text = file.read()
     except OSError as error:
         stop(f"{args.doc}: {error.strerror}")
-    new, at = [], 0
+    ending = "\r\n" if "\r\n" in text else "\n"
+    old, new, at = text.split(ending), [], 0
     while at < len(old):
         line = old[at]
         at += 1
         new.append(line)
+        if re.match(r"\s+<!-- study: (?!end)", line):
+            print(f"statrec study: {args.doc}:{at}: an indented block is left as it is", file=sys.stderr)
         begun = re.fullmatch(r"<!-- study: (.*) -->", line)
         if not begun or begun[1] == "end":
             continue
@@ -68,13 +76,11 @@ def report_one(args):
         block = block_of(begun[1], where)
         made = block.lines(args)
         if made is None:
-            print(f"statrec study: {where}: no run of {' '.join(block.experiments)} yet: left as it is",
-                  file=sys.stderr)
+            what = "pair of runs" if getattr(block, "done", 0) else "run"
+            print(f"statrec study: {where}: no {what} of {' '.join(block.experiments)} yet: left as it is", file=sys.stderr)
         new += old[at:end] if made is None else ["", *made]
         at = end
-    with open(args.doc + ".new", "w", encoding="utf-8") as file:
-        file.write("\n".join(new))
-    os.replace(args.doc + ".new", args.doc)
+    put(args.doc, ending.join(new).encode())
 
 
 def report(args):
@@ -86,8 +92,8 @@ def report(args):
         for experiment in experiments(args):
             print(f"# {experiment.name}\n")
             for text, where in experiment.blocks or [(usual_block(experiment), experiment.path)]:
-                lines = block_of(text.replace("NAME", experiment.name), where).lines(args)
-                print("\n".join(lines or [NO_RUN, ""]))
+                block = block_of(text.replace("NAME", experiment.name), where)
+                print("\n".join(block.lines(args) or [nothing_of(block), ""]))
     return 0
 
 

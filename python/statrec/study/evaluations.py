@@ -3,12 +3,15 @@
 Both come from the run file, or from what came after the run where its file is too large to be kept: a table of
 `stat-curve --evals`, one of `statrec evaluate` of a single checkpoint, a line of `stat-table`; a column `lr`.
 """
+import math
 import os
 import re
 
 from .experiment import after_of, state
 from .printed import lines_in, printed
+from .rule import last_third
 
+OF_BATCHES = re.compile("valid_.*_batch")
 STEEP = 1 / 3 # of the peak: where a learning rate without an end counts as low
 LAST = 0.05 # of the peak: where one that falls to its end has ended
 
@@ -43,19 +46,48 @@ def evaluations_in(text, metric):
     return {}
 
 
-def evaluations(args, experiment, name, metric):
-    """{step: value of the metric} of a run, of all its evaluations that were kept and are numbers. A-B: a difference of two
-    metrics of the run."""
+def kept(args, experiment, name, metric):
+    """{step: value of the metric} of a run, of all its evaluations that were kept; NaN: it is no number, or was not recorded
+    there. A-B: a difference of two metrics of the run."""
     if "-" in metric:
-        one, other = (evaluations(args, experiment, name, part) for part in metric.split("-", 1))
+        one, other = (kept(args, experiment, name, part) for part in metric.split("-", 1))
         return {step: one[step] - other[step] for step in one if step in other}
     path, found = os.path.join(args.out, f"{name}.h5"), {}
     if os.path.exists(path):
         found = evaluations_in(printed([os.path.join(args.bin, "stat-curve"), path, "--evals"]), metric)
+        if OF_BATCHES.fullmatch(metric) and not numbers_in(found) and not over_batch(path):
+            return kept(args, experiment, name, metric.removesuffix("_batch"))
     for label, text in () if found else tables_after(args, experiment, name):
         if len(experiment.after[label]) == 1: # of the run itself, not of an average
             found.update(evaluations_in(text, metric))
-    return {step: value for step, value in found.items() if value == value}
+    return found
+
+
+def over_batch(path):
+    """Whether a run has statistics over the batch. Without them validation by batches is validation."""
+    from .. import open as opened # needs the library or h5py, which tables do not
+    with opened(path) as run:
+        return any(site.axis == "batch" for site in run.sites.values())
+
+
+def numbers_in(series):
+    """Those of the values that are numbers."""
+    return {step: value for step, value in series.items() if math.isfinite(value)}
+
+
+def evaluations(args, experiment, name, metric):
+    """{step: value of the metric} of a run, of all its evaluations that were kept and are numbers."""
+    return numbers_in(kept(args, experiment, name, metric))
+
+
+def lost(series):
+    """Whether a metric is no number any more at the end of a run. A metric that is recorded at some steps is NaN between
+    them, and perhaps less often towards the end: only more than twice as many as between two numbers count."""
+    if any(math.isinf(value) for _, value in last_third(series)):
+        return True
+    gaps = "".join("x" if math.isfinite(value) else "-" for _, value in sorted(series.items())).split("x")
+    longest = max(map(len, gaps[:-1]), default=0)
+    return len(gaps) > 1 and len(gaps[-1]) > 2 * longest + (longest > 0)
 
 
 def options_of(args, experiment, name):
@@ -65,7 +97,7 @@ def options_of(args, experiment, name):
         lines = printed([os.path.join(args.bin, "statrec"), "info", "--options", path]).splitlines()
         return dict(line.split(" = ", 1) for line in lines if " = " in line)
     settings = next(settings for run, settings, _ in experiment.runs() if run == name)
-    return {**{words[0]: words[-1] for words in experiment.common if "=" in words}, **settings}
+    return {**experiment.common, **settings}
 
 
 def rates(args, experiment, name):
@@ -87,9 +119,9 @@ def at_end(options, peak, last):
     kind = options.get("lr-scheduler", "")
     milestones = [word for word in options.get("lr-steps", "").split(",") if word]
     if milestones:
-        return last <= peak * float(options.get("lr-factor", "0.1")) ** len(milestones) * 1.001
+        return last <= peak * number(options.get("lr-factor", "0.1")) ** len(milestones) * 1.001
     if kind in ("cosine", "linear"):
-        lowest = float(options.get("lr-min", "0"))
+        lowest = number(options.get("lr-min", "0"))
         return last - lowest <= LAST * (peak - lowest)
     return last < STEEP * peak
 
@@ -99,5 +131,7 @@ def rate_text(args, experiment, name):
     found = rates(args, experiment, name) if state(args, name) != "diverged" else None
     if found is None:
         return False, "not kept"
+    if not found[0]:
+        return False, "always 0"
     ended = at_end(options_of(args, experiment, name), *found)
     return ended, f"{'ended' if ended else 'not ended'} at {found[1] / found[0]:.2g}"

@@ -19,32 +19,43 @@ def stop(text):
     sys.exit(2)
 
 
+@functools.lru_cache(maxsize=None)
+def note(text):
+    """The same once."""
+    print(f"statrec study: {text}", file=sys.stderr)
+
+
 class Experiment:
     """factors: [(options, [(label, values)])], values as many as options. after: {label: [words of a
-    command]}. keeps_runs: in the archive, beside what comes after them. common: words of the lines that the program
+    command]}. keeps_runs: in the archive, beside what comes after them. common: {option: value} of the lines that the program
     obeys. program, resume: words of another program than statrec's, which begins a run, which continues one; empty: none.
     blocks: what `report` prints where no page is given. minutes: of one run; None: not known."""
 
-    def __init__(self, path, text=None):
+    def __init__(self, path, text=None, archived=False):
         self.path, self.name = path, os.path.basename(path)[:-len(".conf")]
-        self.minutes, self.factors, self.after, self.data, self.common = None, [], {}, None, []
+        self.minutes, self.factors, self.after, self.data, self.common = None, [], {}, None, {}
         self.keeps_runs, self.program, self.resume, self.blocks = True, [], [], []
         if text is None:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8-sig") as file:
                 text = file.read()
-        for number, line in enumerate(text.splitlines(), 1):
-            self._read(line, f"{path}:{number}")
+        for number, line in enumerate(text.split("\n"), 1):
+            self._read(line.strip(), f"{path}:{number}", archived)
         if self.resume and not self.program:
             stop(f"{path}: '#: resume = COMMAND' without a line '#: program = COMMAND'")
         if not self.keeps_runs and not self.after:
             stop(f"{path}: '#: archive = after' without a line '#: after LABEL = COMMAND'")
+        if not archived: # names that were not unique then
+            check_names([self])
 
-    def _read(self, line, where):
-        found = re.match(r"data-dir\s*=\s*(?:\S*?/data/|\S*/)?(\S*?)/*\s*$", line)
-        if found:
-            self.data = found[1] # below the directory of the data sets
+    def _read(self, line, where, archived):
         if not line.startswith("#:"):
-            self.common += [line.split()] if line.strip() and not line.startswith("#") else []
+            try:
+                self.common.update(option_of(line))
+            except ValueError as why:
+                if not archived: # such a line was ignored then
+                    stop(f"{where}: {why}")
+            if self.common.get("data-dir"): # below the directory of the data sets
+                self.data = re.fullmatch("(?:.*?/data/|.*/)?(.*?)/*", self.common["data-dir"])[1]
             return
         key, equals, values = (part.strip() for part in line[2:].partition("="))
         if not equals or not values:
@@ -105,6 +116,40 @@ class Experiment:
             yield "-".join([self.name, *labels.values()]), settings, labels
 
 
+def described(settings):
+    return ", ".join(f"{option} = {value}" for option, value in settings.items()) or "one run"
+
+
+def check_names(experiments):
+    """Stops where two runs, or what comes after them, have the same file."""
+    taken = {}
+    for experiment in experiments:
+        for name, settings, _ in experiment.runs():
+            what = f"{experiment.path} ({described(settings)})"
+            for file in [f"{name}.h5", *(f"{name}-{label}.tsv" for label in experiment.after)]:
+                if file in taken:
+                    stop(f"{what}: the same name {file} as {taken[file]}: give a value another name, LABEL:VALUE")
+                taken[file] = what
+
+
+ESCAPED = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def option_of(line):
+    """{option: value} of a line of a .conf file, as statrec train reads it (src/base/options/options_read.c); {}: it has none."""
+    key, equals, value = (part.strip(" \t") for part in line.partition("="))
+    if not key or key.startswith("#"):
+        return {}
+    if not equals or "#" in key:
+        raise ValueError(f"'{line:.80}' is not of the form 'key = value'")
+    if not value.startswith('"'):
+        return {key: re.split(r"(?:^|[ \t])#", value)[0].strip(" \t")}
+    found = re.fullmatch(r'"((?:[^"\\]|\\["\\nrt])*)"[ \t]*(#.*)?', value)
+    if not found:
+        raise ValueError(f"value of {key}: no quoted text, with \\\" \\\\ \\n \\r \\t alone, got {value:.80}")
+    return {key: re.sub(r"\\(.)", lambda letter: ESCAPED[letter[1]], found[1])}
+
+
 def minutes_in(text, where):
     try:
         minutes = float(text)
@@ -129,6 +174,8 @@ def experiments(args):
         for file in files_in(path):
             if not file.endswith(".conf"):
                 stop(f"{file}: the name of an experiment ends with .conf")
+            if not re.fullmatch(r"[\w.][\w.+-]*", os.path.basename(file)):
+                stop(f"{file}: the name of an experiment has letters, digits and . _ - + alone, since tables name it so")
             try:
                 experiment = Experiment(file)
             except OSError as error:
@@ -137,7 +184,17 @@ def experiments(args):
                 stop(f"{file}: {found[experiment.name].path} has the same name")
     if not found:
         stop(f"{' '.join(args.confs)}: no experiment (*.conf) there")
+    check_names([*found.values(), *neighbours(found)])
     return list(found.values())
+
+
+def neighbours(found):
+    """Experiments beside those that were given whose runs could have the same names: grid-1 beside grid."""
+    folders_of_them = {os.path.dirname(experiment.path) for experiment in found.values()}
+    for path in (path for folder in folders_of_them for path in files_in(folder or ".")):
+        name = os.path.basename(path)[:-len(".conf")]
+        if name not in found and any(f"{name}-".startswith(f"{other}-") or f"{other}-".startswith(f"{name}-") for other in found):
+            yield Experiment(os.path.normpath(path))
 
 
 def folders(args):
@@ -197,9 +254,14 @@ def put(path, data):
         with open(path, "rb") as file:
             if file.read() == data:
                 return
-    with open(path + ".new", "wb") as file:
+    with open(own_name(path), "wb") as file:
         file.write(data)
-    os.replace(path + ".new", path)
+    os.replace(own_name(path), path)
+
+
+def own_name(path):
+    """Of a file that becomes `path` when it is written: another process has another one."""
+    return f"{path}.{os.getpid()}.new"
 
 
 def remove(path):

@@ -55,8 +55,8 @@ def named(experiments):
 
 def drawn(head, rows):
     """The lines of a table in Markdown."""
-    return ["| " + " | ".join(row) + " |" for row in [head]] + ["|" + "---|" * len(head)] + [
-        "| " + " | ".join(row) + " |" for row in rows]
+    head, *rows = ["| " + " | ".join(re.sub(r"(?<!\\)\|", r"\|", text) for text in row) + " |" for row in [head, *rows]]
+    return [head, "|" + "---|" * (len(re.findall(r"(?<!\\)\|", head)) - 1), *rows]
 
 
 def number_in(row, column):

@@ -36,6 +36,8 @@ def write(path, text, options, words):
     metrics = metrics_in(meaning)
     if not rows or not metrics or "step" not in rows[0]:
         stop(f"{words}: no table of stat-curve --evals")
+    if not options.get("seed", "0").isdigit():
+        stop(f"{words}: seed: a whole number is wanted, got {options['seed']!r}")
     norm, batch = options.get("norm", ""), over_batch(rows)
     with Recorder(path, force=True, config="".join(f"{key} = {value}\n" for key, value in options.items()),
                   model=options.get("model", ""), data=options.get("data", ""), seed=int(options.get("seed", 0)),
@@ -63,7 +65,7 @@ def restored(args, experiment, name, label):
     except OSError as error:
         stop(f"{source}: {error.strerror}")
     settings = next(settings for run, settings, _ in experiment.runs() if run == name)
-    options = {**{words[0]: words[-1] for words in experiment.common if "=" in words}, **settings}
+    options = {**experiment.common, **settings}
     path = os.path.join(folder, f"{name}.h5")
     write(path, text, options, source)
     return path

@@ -4,6 +4,7 @@ The difference of two runs with the same seed is followed over their evaluations
 
 * two pairs or more: intervals are Student's over the pairs (95 %);
 * two evaluations or more in the last third of each run;
+* evaluations of both runs in the last third of each: one that ended earlier is not compared with the middle of the other;
 * a settled difference: the interval of its change over the last third lies within plus or minus half of the
   difference, or within plus or minus `within` where the interval of the difference contains zero;
 * a learning rate at its end (evaluations.py);
@@ -20,9 +21,10 @@ import statistics
 
 STUDENT = {2: 12.7062, 3: 4.30265, 4: 3.18245, 5: 2.77645, 6: 2.57058, 7: 2.44691, 8: 2.36462, 9: 2.30600, 10: 2.26216}
 NORMAL = 1.959964 # the 97.5 % quantile of the normal distribution
+NEAR = 0.05 # of the updates of a run: its last third may lack so much at each end
 NATS = 0.01 # a change that counts as none where no difference is claimed
 
-MISSING, DIVERGED, SHORT = "runs missing", "diverged", "too short to tell"
+MISSING, DIVERGED, SHORT, NOTHING = "runs missing", "diverged", "too short to tell", "nothing to compare"
 AS_CLAIMED, OPPOSITE, NONE, SEEN = "as claimed", "the opposite", "no difference seen", "difference seen"
 CLAIMS = ("higher", "lower", "none") # what a paper says of the difference
 
@@ -48,6 +50,24 @@ def last_third(series):
     """[(update, value)] of the last third of {update: value}, rounded up as `stat-gap --split last-third` does."""
     points = sorted(series.items())
     return points[len(points) - (len(points) + 2) // 3:]
+
+
+def ends(updates):
+    """First and last update of the last third."""
+    third = last_third(dict.fromkeys(updates, 0.0))
+    return third[0][0], third[-1][0]
+
+
+def apart(common, runs):
+    """Why the last third of the common updates is not the last third of each run, {update: value}; empty: it is."""
+    first, last = ends(common)
+    theirs = [ends(run) for run in runs]
+    end = max(its_last for _, its_last in theirs)
+    if min(its_last for _, its_last in theirs) < (1 - NEAR) * end:
+        return "runs end at different steps"
+    if any(first < its_first - NEAR * end or last < its_last - NEAR * end for its_first, its_last in theirs):
+        return "runs are evaluated at different steps"
+    return ""
 
 
 def rise(points):
@@ -86,7 +106,7 @@ class Judgement:
 
     def text(self):
         """With its reason."""
-        if self.verdict == DIVERGED:
+        if self.verdict in (DIVERGED, NOTHING):
             return f"{self.verdict}: {self.reason}"
         return self.brief().replace(SHORT, f"{SHORT} ({self.reason})")
 
@@ -97,14 +117,16 @@ def settled(found, within):
     return abs(found.change) + found.change_half <= bound
 
 
-def judge(pairs, at_end, claim=None, within=NATS):
+def judge(pairs, at_end, claim=None, within=NATS, lack=""):
     """pairs: [{update: difference}], one per seed; None: a run of the pair diverged. at_end: the schedules of all runs
-    are at their end. claim: one of CLAIMS; None: no paper says anything."""
+    are at their end. claim: one of CLAIMS; None: no paper says anything. lack: why there is no verdict in any case."""
     if any(pair is None for pair in pairs):
         return Judgement(len(pairs), DIVERGED, f"{sum(pair is None for pair in pairs)} of {len(pairs)} pairs")
     if len(pairs) < 2:
         return Judgement(len(pairs), MISSING, "fewer than two pairs",
                          *([statistics.fmean(value for _, value in last_third(pairs[0]))] if pairs else []))
+    if lack:
+        return Judgement(len(pairs), SHORT, lack)
     thirds = [last_third(pair) for pair in pairs]
     means = [statistics.fmean(value for _, value in third) for third in thirds]
     found = Judgement(len(pairs), SHORT, "", statistics.fmean(means), half_width(means))

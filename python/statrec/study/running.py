@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 
-from .archive import pack, unpack
+from .archive import check_kept, pack, unpack
 from .experiment import DONE, after_of, expanded, experiments, finished, put, remove, state, state_of_file
+from .settings import check_run, keep, keep_after
 
 SWITCHES = {"yes": "", "no": "no-"}
 
@@ -30,6 +31,9 @@ def plan(args):
         unpack(args, experiment)
         runs = [Waiting(experiment, name, settings, state(args, name)) for name, settings, _ in experiment.runs()]
         left = [run for run in runs if not finished(args, experiment, run.name)]
+        for run in left:
+            if run.was in DONE or resumes(args, run):
+                check_run(args, experiment, run.name, run.settings)
         waiting += left
         told = "" if experiment.minutes is None else f", the others take {experiment.minutes * len(left):.0f} min"
         print(f"{experiment.name}: {len(runs) - len(left)} of {len(runs)} runs are done{told}")
@@ -89,26 +93,29 @@ def has_checkpoint(args, name):
     return any(re.fullmatch(re.escape(name) + r"-\d+\.ckpt", entry) for entry in os.listdir(args.out))
 
 
+def resumes(args, run):
+    """The run goes on; else it begins."""
+    return run.was is not None and bool(run.experiment.resume if run.experiment.program else has_checkpoint(args, run.name))
+
+
 def command(args, run):
     """The words that begin the run or resume it."""
     if run.experiment.program:
         return command_of_program(args, run)
     statrec, output = os.path.join(args.bin, "statrec"), os.path.join(args.out, f"{run.name}.h5")
-    if run.was is not None and has_checkpoint(args, run.name):
+    if resumes(args, run):
         return [statrec, "resume", output, "--quiet"]
     words = [statrec, "train", "-c", run.experiment.path, "--quiet", "--force", "-o", output]
     if run.experiment.data and args.data:
         words += ["--data-dir", os.path.join(args.data, run.experiment.data)]
-    if args.jobs > 1 and "threads" not in [*run.settings, *(line[0] for line in run.experiment.common)]:
+    if args.jobs > 1 and "threads" not in [*run.settings, *run.experiment.common]:
         words += ["--threads", str(threads_each(args))] # results do not depend on it
     return words + options(run.settings)
 
 
 def command_of_program(args, run):
-    resumed = run.was is not None and run.experiment.resume
-    words = resumed or run.experiment.program
-    settings = {words[0]: words[-1] for words in run.experiment.common if "=" in words}
-    settings.update(run.settings)
+    words = run.experiment.resume if resumes(args, run) else run.experiment.program
+    settings = {**run.experiment.common, **run.settings}
     named = {option for option in settings if any(f"{{{option}}}" in word for word in words)}
     made = []
     for word in words:
@@ -169,6 +176,8 @@ class Runner:
         if run.experiment.program and not run.experiment.resume:
             for end in (".h5", ".h5.part"):
                 remove(os.path.join(self.args.out, run.name + end))
+        if not resumes(self.args, run):
+            keep(self.args, run.experiment, run.name, run.settings)
         status, _ = self.call(command(self.args, run), log)
         path = os.path.join(self.args.out, f"{run.name}.h5")
         if run.experiment.program and status and state_of_file(self.args, path) == "complete":
@@ -187,6 +196,7 @@ class Runner:
                 status, printed = self.call([program, *expanded(self.args, run.name, words[1:])], log, subprocess.PIPE)
                 if status:
                     return
+            keep_after(self.args, run.experiment, run.name, label)
             put(path, printed.encode())
 
     def one(self, run):
@@ -197,6 +207,7 @@ class Runner:
                 fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 return self.failed(run, "another process makes this run")
+            run.was = state(self.args, run.name) # another process may have made it
             if run.was not in DONE:
                 status = self.make(run, log)
             if state(self.args, run.name) == "complete":
@@ -256,6 +267,8 @@ class Runner:
 
 def run(args):
     os.makedirs(args.out, exist_ok=True)
+    for experiment in experiments(args):
+        check_kept(experiment)
     waiting = plan(args)
     for experiment in experiments(args):
         pack(args, experiment)

@@ -1,5 +1,8 @@
 """One table of the three parts of paired runs' difference in validation loss, which add up to it."""
-from .rule import half_width, last_third
+import re
+
+from .experiment import stop
+from .rule import apart, half_width, last_third
 from .printed import drawn, named
 from .verdicts import Verdict, plus_minus
 
@@ -12,22 +15,23 @@ class Split(Verdict):
     kind = "split"
 
     def __init__(self, words, where):
+        ignored = [word for word in words if re.match("(value|less|by|pick)=", word)]
+        if ignored:
+            stop(f"{where}: split= is of {PARTS['difference']}, and has no {' '.join(ignored)}")
         super().__init__([*words, f"value={PARTS['difference']}"], where)
         self.parts = [Verdict([f"verdict={','.join(self.experiments)}", *words[1:], f"value={value}"], where)
                       for value in PARTS.values()]
 
     def _figures(self, args):
         """[[text of each part]] in the order of the rows."""
-        columns = []
-        for part in self.parts:
-            cells, experiment = part.cells(args)
-            columns.append([mean_of(part.differences(args, cell, experiment), int(self.digits)) for cell in cells])
-        return list(zip(*columns))
+        cells, experiment = self.cells(args)
+        return [[mean_of(pairs, int(self.digits)) for pairs in of_same_steps(
+            [part.differences(args, cell, experiment)[0] for part in self.parts])] for cell in cells]
 
     def lines(self, args):
         judged = self.judged(args)
         names = self.names([cell for cell, _, _ in judged if cell.pairs])
-        rows = [[*(cell.labels.get(name, "–") for name in names), f"{len(cell.pairs)} of {cell.planned}", *figures, found.text()]
+        rows = [[*(cell.labels.get(name, "–") for name in names), f"{found.pairs} of {cell.planned}", *figures, found.text()]
                 for (cell, found, _), figures in zip(judged, self._figures(args)) if cell.pairs]
         there = {cell.labels["experiment"] for cell, _, _ in judged if cell.pairs}
         lacking = [name for name in self.experiments if name not in there]
@@ -35,6 +39,21 @@ class Split(Verdict):
             return None
         return [*drawn([*names, "pairs", *PARTS, "verdict"], rows), "", f"Nats, minus {self.against} with the same seed. The verdict is "
                 f"about the difference.{f' No pair yet: {named(lacking)}.' if lacking else ''}", ""]
+
+
+def of_same_steps(parts):
+    """[[{step: difference}] of the pairs] of each part, at the steps that all parts have: there they add up. Where these are
+    none, or not of the end, the first part alone has its own. parts: the same, {}: no evaluation in common."""
+    found = [[] for _ in parts]
+    for pair in zip(*parts):
+        if pair[0] == {}:
+            continue
+        steps = set() if None in pair else set.intersection(*map(set, pair))
+        if None not in pair and (not steps or apart(steps, pair[:1])):
+            return [[each for each in parts[0] if each != {}], *([] for _ in parts[1:])]
+        for each, part in zip(found, pair):
+            each.append(None if None in pair else {step: part[step] for step in steps})
+    return found
 
 
 def mean_of(pairs, digits):

@@ -1,5 +1,6 @@
 """Tables, figures and quotations made of the runs that are done. The package's head describes the blocks."""
 import itertools
+import math
 import os
 import re
 import shlex
@@ -7,6 +8,7 @@ import statistics
 
 from .rule import half_width
 from .archive import unpack
+from .evaluations import kept, lost
 from .experiment import DONE, Experiment, after_of, beside, finished, state, stop
 from .restored import restored
 from .printed import analysis, defined, drawn, lines_in, named, number_in, printed, split_words
@@ -51,8 +53,8 @@ def table_after(args, names, where):
 
 
 def cell(values, digits, usual):
-    """Mean and interval of the values of a cell; None: one diverged; NaN: it has no such number."""
-    values = [value for value in values if value is None or value == value]
+    """Mean and interval of the values of a cell; None, infinite: one diverged; NaN: it has no such number."""
+    values = [None if value is None or math.isinf(value) else value for value in values if value is None or value == value]
     if not values:
         return "–"
     finite = [value for value in values if value is not None]
@@ -95,7 +97,7 @@ def runs_of(args, block, factors, after=False, without_file=False):
     """[(name, labels)] of a block's runs, whose labels are those of `only`, and the names of those that are
     done (without_file: or of which only what came after them was kept). The name of the experiment is a label too, and
     after: so is that of what comes after the run."""
-    runs, done = [], []
+    runs, done, known = [], [], set()
     for name in block.experiments:
         experiment = experiment_of(args, name, block.where)
         options = {"experiment", *(["after"] if after else []), *(options[0] for options, _ in experiment.factors)}
@@ -104,11 +106,22 @@ def runs_of(args, block, factors, after=False, without_file=False):
                 stop(f"{block.where}: {name} has no factor {option!r}")
         unpack(args, experiment)
         these = with_after(experiment.runs(), experiment, block.where) if after else experiment.runs()
-        these = [(run, {**labels, "experiment": name}) for run, _, labels in these
+        these = [(run, {**labels, "experiment": name}) for run, _, labels in these]
+        known.update(*(labels.items() for _, labels in these))
+        these = [(run, labels) for run, labels in these
                  if all(labels[key] in values for key, values in block.only.items())]
         done += [run for run, _ in these if is_done(args, experiment, run, without_file)]
         runs += these
+    check_labels(block.only, known, block.where)
     return runs, done
+
+
+def check_labels(only, known, where):
+    """Stops where a label, or the text of a column, is wanted that there is not. known: {(option, label)}."""
+    for option, labels in only.items():
+        for label in labels:
+            if (option, label) not in known:
+                stop(f"{where}: {option} is never {label!r}")
 
 
 class Table:
@@ -137,14 +150,21 @@ class Table:
         for value in self.values:
             if value not in meaning:
                 stop(f"{self.where}: {self.by[0]} has no column {value!r}")
-        diverged = {name for name in done if state(args, run_of(name)) == "diverged"}
+        experiment_of_run = {name: experiment_of(args, labels["experiment"], self.where) for name, labels in runs}
         numbers = {value: self._numbers(runs, {
-            name: None if name in diverged else number_in(found[name], value) if name in found
+            name: None if self._diverged(args, name, experiment_of_run[name], value) else number_in(found[name], value) if name in found
             else float("nan") for name in done}) for value in self.values}
         cells, rows, columns = self._cells(runs, numbers)
         usual = max(map(len, cells.values()), default=1)
+        self.pooled = self._pooled(runs)
         return [*self._drawn(cells, rows, columns, usual), "",
                 *self._told(args, *(len({run_of(name) for name in names}) for names in (done, dict(runs))), usual, meaning)]
+
+    def _diverged(self, args, name, experiment, value):
+        """Also where the metric itself is no number at the end: its best value is one."""
+        if state(args, run_of(name)) == "diverged":
+            return True
+        return self.by == ["stat-table"] and lost(kept(args, experiment, name, value.removeprefix("best_")))
 
     def _numbers(self, runs, numbers):
         """{name: number of its cell}, of the runs that have one."""
@@ -153,7 +173,7 @@ class Table:
         name_of = {tuple(labels.items()): name for name, labels in runs}
         if self.against not in (labels[self.rows] for _, labels in runs):
             stop(f"{self.where}: {self.rows} is never {self.against!r}")
-        pairs = [(name, name_of[tuple({**labels, self.rows: self.against}.items())])
+        pairs = [(name, name_of.get(tuple({**labels, self.rows: self.against}.items())))
                  for name, labels in runs if labels[self.rows] != self.against]
         return {name: None if None in (numbers[name], numbers[other]) else numbers[name] - numbers[other]
                 for name, other in pairs if name in numbers and other in numbers}
@@ -168,6 +188,15 @@ class Table:
             if name in numbers[value]:
                 cells.setdefault(place, []).append(numbers[value][name])
         return cells, rows, columns
+
+    def _pooled(self, runs):
+        """The options whose values are not told apart by rows and columns: their runs count as the seeds do."""
+        found = {}
+        for _, labels in runs:
+            place = labels[self.rows], labels.get(self.columns)
+            for option in set(labels) - {"seed", self.rows, self.columns}:
+                found.setdefault(option, {}).setdefault(place, set()).add(labels[option])
+        return sorted(option for option, places in found.items() if max(map(len, places.values())) > 1)
 
     def _drawn(self, cells, rows, columns, usual):
         head = [self.head if not self.columns else f"{self.head} \\ {self.columns}", *columns]
@@ -184,6 +213,7 @@ class Table:
     def _told(self, args, done, planned, usual, meaning):
         """What stands below the table."""
         over = f"; mean ± 95 % interval of {usual} runs" if usual > 1 else "; one run each"
+        over += f" (with all {' and '.join(self.pooled)})" if self.pooled else ""
         less = f", minus {self.against} with the same seed" if self.against else ""
         programs = self._programs(args) if self.by == ["after"] else [" ".join(self.by)]
         by = "" if programs == ["stat-table"] else f", by {' and '.join(f'`{name}`' for name in programs)}"
@@ -304,6 +334,7 @@ class Lines:
         for column in [*self.rows, *self.values, *self.only, *([self.columns] if self.columns else [])]:
             if column not in meaning:
                 stop(f"{self.where}: {by[0]} has no column {column!r}")
+        check_labels(self.only, {item for row in rows for item in row.items()}, self.where)
         rows = [row for row in rows if all(row[key] in texts for key, texts in self.only.items())]
         of = "`sample_runs/`" if self.samples else named(self.experiments)
         return [*drawn(*self._texts(rows)), "", f"{defined(self.values, meaning)}, by `{' '.join(by)}` of {of}.", ""]

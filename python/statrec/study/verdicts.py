@@ -7,10 +7,10 @@ import os
 import re
 import statistics
 
-from .evaluations import evaluations, rate_text
-from .rule import CLAIMS, DIVERGED, MISSING, NATS, SHORT, Judgement, half_width, judge
-from .experiment import after_of, state, stop
-from .tables import experiment_of, lines_of, runs_of, sample_of, table_after
+from .evaluations import kept, lost, number, numbers_in, rate_text
+from .rule import CLAIMS, DIVERGED, MISSING, NATS, NOTHING, SHORT, Judgement, apart, half_width, judge
+from .experiment import after_of, note, state, stop
+from .tables import check_labels, experiment_of, lines_of, runs_of, sample_of, table_after
 from .printed import drawn, lines_in, named, number_in, split_words
 
 NATS_NAME = r"(valid|train|test)_(loss|nll)(_batch)?"
@@ -45,14 +45,20 @@ class Verdict:
         self.less, self.claim = given.pop("less", ""), given.pop("claim", None)
         self.by, self.pick = given.pop("by", "").split(), given.pop("pick", None)
         within = given.pop("within", None)
-        self.only = {key: value.split(",") for key, value in given.items()}
+        self.only, self.done = {key: value.split(",") for key, value in given.items()}, 0
         if not (self.of and self.against and all(self.values) and self.digits.isdigit()):
             self._usage()
         if self.by[:1] == ["after"] and len(self.by) != 2 or self.claim not in (None, *CLAIMS) or self.pick not in (None, "last") or ":" not in (self.less or ":"):
             self._usage()
         if within is None and not self.by and not all(IN_NATS.fullmatch(value) for value in self.values):
             stop(f"{where}: within=X is wanted: {','.join(self.values)} is not in nats, where {NATS} counts as no change")
-        self.within = float(within or NATS)
+        self.within = self._bound(within)
+
+    def _bound(self, text):
+        bound = NATS if text is None else number(text)
+        if not 0 < bound < math.inf:
+            stop(f"{self.where}: within: a number above 0 is wanted, got {text!r}")
+        return bound
 
     def _usage(self):
         stop(f"{self.where}: {self.kind}=EXPERIMENT,... of=OPTION against=LABEL value=METRIC [less=OPTION:LABEL] "
@@ -65,6 +71,10 @@ class Verdict:
         if self.of in only:
             only[self.of] = [*only[self.of], self.against]
         runs, done = runs_of(args, _Block(names, only, self.where), [self.of], without_file=self.by[:1] in ([], ["after"]))
+        self.done = len(done)
+        unpaired = [name for name in names if not any("seed" in labels for _, labels in runs if labels["experiment"] == name)]
+        if unpaired:
+            note(f"{self.where}: {', '.join(unpaired)}: no line '#: seed = ...', so no pairs of runs with the same seed")
         label_of = {name: labels for name, labels in runs}
         name_of = {_key(labels): name for name, labels in runs}
         experiment = {name: experiment_of(args, labels["experiment"], self.where) for name, labels in runs}
@@ -86,21 +96,33 @@ class Verdict:
                 cell.pairs.append(pair)
         return list(found.values()), experiment
 
-    def _series(self, args, experiment, name):
+    def _series(self, args, experiment, name, metric):
         """{step: value} of a run, None: it diverged."""
-        if state(args, name) == "diverged":
-            return None
+        found = None if state(args, name) == "diverged" else kept(args, experiment[name], name, metric)
+        return None if found is None or lost(found) else numbers_in(found)
+
+    def _metric(self, args, cell, experiment):
+        """The first of the metrics that all runs of a row have, else the first of all: metrics are not mixed."""
+        names = {name for pair in cell.pairs for name in pair}
         for metric in self.values:
-            found = evaluations(args, experiment[name], name, metric)
-            if found:
-                return found
-        return {}
+            if all(self._series(args, experiment, name, metric) != {} for name in names):
+                return metric
+        return self.values[0]
+
+    def lacking(self, args, cell, experiment):
+        """Why no pair of a row can be compared."""
+        without = [name for pair in cell.pairs for name in pair
+                   if all(self._series(args, experiment, name, metric) == {} for metric in self.values)]
+        if without:
+            return f"no {' or '.join(self.values)} in {without[0]}"
+        return "no evaluation in common" if len(self.values) == 1 else f"no one of {', '.join(self.values)} in all runs"
 
     def differences(self, args, cell, experiment):
-        """[{step: difference}] of the pairs that have evaluations, None for one with a diverged run."""
-        found = []
+        """[{step: difference}] of all pairs, {}: no evaluation in common, None: a run diverged; and why their last third is
+        not that of each run, or empty."""
+        found, lack, metric = [], "", self._metric(args, cell, experiment)
         for pair in cell.pairs:
-            series = [self._series(args, experiment, name) for name in pair]
+            series = [self._series(args, experiment, name, metric) for name in pair]
             if None in series:
                 found.append(None)
                 continue
@@ -108,9 +130,9 @@ class Verdict:
                 series = [dict(enumerate(value for _, value in sorted(each.items()))) for each in series]
             common = set.intersection(*map(set, series))
             signs = (1, -1, -1, 1)[:len(pair)]
-            if common:
-                found.append({step: sum(sign * each[step] for sign, each in zip(signs, series)) for step in common})
-        return found
+            lack = lack or bool(common) and apart(common, series)
+            found.append({step: sum(sign * each[step] for sign, each in zip(signs, series)) for step in common})
+        return found, lack
 
     def judged(self, args):
         """[(Cell, Judgement, text about the learning rate)]."""
@@ -122,7 +144,11 @@ class Verdict:
                 continue
             rates = dict(rate_text(args, experiment[name], name)[::-1] for pair in cell.pairs for name in pair)
             ended = bool(rates) and all(rates.values())
-            judgement = judge(self.differences(args, cell, experiment), ended, self.claim, self.within)
+            pairs, lack = self.differences(args, cell, experiment)
+            there = [pair for pair in pairs if pair != {}]
+            judgement = judge(there, ended, self.claim, self.within, lack)
+            if pairs and not there:
+                judgement = Judgement(0, NOTHING, self.lacking(args, cell, experiment))
             found.append((cell, judgement, "; ".join(sorted(rates))))
         return found
 
@@ -130,6 +156,9 @@ class Verdict:
         """By the interval alone: the statistic covers the training, or is of its end."""
         pairs = [pair for pair in cell.pairs if all(os.path.exists(self._source(args, name)) for name in pair)]
         numbers = [self._statistic(args, pair[0]) - self._statistic(args, pair[1]) for pair in pairs]
+        gone = sum(not math.isfinite(value) for value in numbers)
+        if gone:
+            return Judgement(len(numbers), NOTHING, f"{self.values[0]} is no number in {gone} of {len(numbers)} pairs")
         if len(numbers) < 2:
             return Judgement(len(numbers), MISSING, "fewer than two pairs", *numbers)
         found = Judgement(len(numbers), "no difference seen", "", statistics.fmean(numbers), half_width(numbers))
@@ -168,7 +197,7 @@ class Verdict:
         names, digits = self.names([cell for cell, _, _ in judged]), int(self.digits)
         head = [*names, "pairs", f"difference from {self.against}", *(
             [] if self.by else ["its change", "learning rate"]), "verdict"]
-        rows = [[*(cell.labels.get(name, "–") for name in names), f"{len(cell.pairs)} of {cell.planned}",
+        rows = [[*(cell.labels.get(name, "–") for name in names), f"{found.pairs} of {cell.planned}",
                  plus_minus(found.difference, found.half, digits), *(
                      [] if self.by else [plus_minus(found.change, found.change_half, digits), rate or "–"]),
                  found.text()] for cell, found, rate in judged]
@@ -186,7 +215,7 @@ class Verdict:
         judged = self.judged(args)
         names = self.names([cell for cell, _, _ in judged])
         return {" ".join(cell.labels.get(name, "–") for name in names): (
-            len(cell.pairs), cell.planned, plus_minus(found.difference, found.half, int(self.digits)), found.short())
+            found.pairs, cell.planned, plus_minus(found.difference, found.half, int(self.digits)), found.short())
             for cell, found, _ in judged}
 
 
@@ -212,17 +241,19 @@ class Paired(Verdict):
 
     def __init__(self, words, where):
         self.since = next((word[6:] for word in words if word.startswith("since=")), None)
+        if self.since and not self.since.isdigit():
+            stop(f"{where}: since: an update is wanted, got {self.since!r}")
         super().__init__([word for word in words if not word.startswith("since=")], where)
 
     def joined(self, args):
-        """{label: [{step: difference}]} of the pairs, evaluations of one seed joined."""
+        """{labels of a row: [{step: difference}]} of the pairs, evaluations of one seed joined."""
         cells, experiment = self.cells(args)
-        found = {}
+        names, found = [name for name in self.names(cells) if self.of == name or name != "experiment"], {}
         for cell in cells:
-            for pair, series in zip(cell.pairs, self.differences(args, cell, experiment)):
+            for pair, series in zip(cell.pairs, self.differences(args, cell, experiment)[0]):
                 seed = next((labels["seed"] for run, _, labels in experiment[pair[0]].runs()
                              if run == pair[0] and "seed" in labels), "")
-                row = found.setdefault(cell.labels[self.of], {})
+                row = found.setdefault(" ".join(cell.labels.get(name, "–") for name in names), {})
                 row.setdefault(seed, {}).update(series or {})
         return {label: list(pairs.values()) for label, pairs in found.items()}
 
@@ -297,6 +328,8 @@ class Bound:
         for column in [self.value, *self.rows, *self.only] if rows else []:
             if column not in rows[0]:
                 stop(f"{self.where}: no column {column!r}")
+        if rows:
+            check_labels(self.only, {item for row in rows for item in row.items()}, self.where)
         rows = [row for row in rows if all(row[key] in texts for key, texts in self.only.items())]
         found = [([os.path.basename(row[column]) for column in self.rows], number_in(row, self.value)) for row in rows]
         return [(texts, value) for texts, value in found if value == value]
@@ -345,8 +378,12 @@ class Order:
 
     def values(self, args):
         """[(run, value of `of`, value of `against`)]."""
-        found = {}
-        for row in self.source.found(args):
+        found, rows = {}, self.source.found(args)
+        if rows:
+            if not {"run", self.across, self.value} <= set(rows[0]):
+                stop(f"{self.where}: no column {self.across!r} or {self.value!r}")
+            check_labels({self.across: [self.of, self.against]}, {item for row in rows for item in row.items()}, self.where)
+        for row in rows:
             found.setdefault(os.path.basename(row["run"]), {})[row[self.across]] = number_in(row, self.value)
         return [(run, cells[self.of], cells[self.against]) for run, cells in found.items()
                 if {self.of, self.against} <= set(cells)]

@@ -138,7 +138,7 @@ class Run:
         def find():
             names = self.file.scalars
             return names + [form.name for form in forms.FORMS
-                            if set(form.needs) <= set(names) and form.name not in names]
+                            if form.follows(names) and form.name not in names]
         return self._once("scalars", find)
 
     @property
@@ -331,7 +331,8 @@ class _Reader:
         self._run, self._site, self._begin = run, site, begin
         self._form = next((form for form in forms.FORMS if form.name == name
                            and name not in run.file.scalars), None)
-        self._names = self._form.needs if self._form else (name,)
+        self._names = (name,) if self._form is None else [
+            one for one in self._form.needs + self._form.either if one in run.file.scalars]
         self._sites = run.sites if site is None else [run.sites[site]]
         self._one = None if site is None else self._sites[0]
         self.columns = len(self._names) * (run.info["sites"] if site is None else 1)
@@ -350,11 +351,9 @@ class _Reader:
         got = {name: self._read(name, rows) for name in self._names}
         if self._form is None:
             return got[self._names[0]]
-        width = numpy.array([site.width for site in self._sites], dtype=numpy.float64)
-        alpha = numpy.array([site.alpha for site in self._sites])
+        of = {name: value.astype(numpy.float64) for name, value in got.items()}
         with numpy.errstate(all="ignore"):
-            return self._form.formula({name: value.astype(numpy.float64)
-                                       for name, value in got.items()}, width, alpha)
+            return self._form.formula({**dict.fromkeys(self._form.either, numpy.nan), **of}, self._sites)
 
 
 def _deviations(values):

@@ -65,11 +65,33 @@ double run_option_number(const sr_runfile *run, const char *key) {
 
 /* -- data ------------------------------------------------------------------------------------ */
 
+/* alpha_bwd in a comment "# SITE: pn alpha_bwd=0.9" or "# SITE and 2 more: pn alpha_bwd=0.9" of a
+ * configuration (config_text.c). *named: it is this site; else it may be one of the 2. NaN: it is
+ * about other sites. */
+static double commented_alpha(const char *line, const sr_run_site *site, bool *named) {
+    static const char key[] = " alpha_bwd=";
+    const size_t name = strcspn(site->name, "@"), norm = strlen(site->norm); /* NAME of a shard */
+    char text[2 * SR_NAME_SIZE + 256];
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(line, "\n"), line);
+    const char *method = strstr(text, ": "), *value = strstr(text, key);
+    if (strncmp(text, "# ", 2) != 0 || !method || !value) return NAN;
+    if (strncmp(method + 2, site->norm, norm) != 0 || method[2 + norm] != ' ') return NAN;
+    *named = strncmp(text + 2, site->name, name) == 0 && strchr(": ", text[2 + name]);
+    return *named || strstr(text, " more: ") ? strtod(value + strlen(key), NULL) : NAN;
+}
+
 double run_alpha_backward(const sr_runfile *run, const sr_run_site *site) {
-    const char *config = sr_run_get_info(run)->config;
-    const char *at = config ? strstr(config, "alpha_bwd=") : NULL;
-    const double value = at ? strtod(at + strlen("alpha_bwd="), NULL) : NAN;
-    return value >= 0 && value < 1 ? value : site->alpha;
+    const char *line = sr_run_get_info(run)->config;
+    double found = site->alpha;
+    if (!isnan(site->alpha_bwd)) return site->alpha_bwd;
+    for (bool named = false, any = false; *line && !named;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const double value = commented_alpha(line, site, &named);
+        if (isnan(value)) continue;
+        found = named || !any || value == found ? value : NAN;
+        any = true;
+    }
+    return found;
 }
 
 void run_data_name(const sr_runfile *run, char *name, size_t size) {

@@ -21,7 +21,8 @@ bool run_has_option(const sr_runfile *run, const char *key);
 /* Its value without quotes and escapes, cut to size; "" where the run has none. */
 void run_option(const sr_runfile *run, const char *key, char *value, size_t size);
 double run_option_number(const sr_runfile *run, const char *key); /* NaN if the run has none */
-/* alpha_bwd of PN: that of the run's configuration ("alpha_bwd=0.9"), else the site's alpha. */
+/* alpha_bwd of a PN site: recorded; in older files of statrec train from the configuration, NaN if
+ * that has several for sites it does not name; else the site's alpha. */
 double run_alpha_backward(const sr_runfile *run, const sr_run_site *site);
 /* Name of the data set: the last part of data-dir, with the direction of a translation,
  * "multi30k-de-en"; else `data`. */

@@ -19,7 +19,8 @@
  * power and variance by depth: Kim et al., Peri-LN, ICML 2025 (arXiv 2502.02732); Sun et al., The
  * Curse of Depth (arXiv 2502.05795). mean_share is the part of the power that all rows share;
  * 1 - mean_share of it is variance. At a site whose rows are all zero, kurtosis and mean_share are
- * 0/0, NaN. `statrec diagnose` uses largest and dead.
+ * 0/0, NaN. `statrec diagnose` has dead and growth of its own (diagnose_features.c): of psi2_B at
+ * sites that divide by psi, without values that are not finite.
  */
 #include <math.h>
 

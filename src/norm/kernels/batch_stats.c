@@ -6,8 +6,8 @@
  *
  *     1/(n d) sum_i || c * xhat_i ||_2,  c_k = gamma_k/s_k * sum_gx_k/n
  *
- * It is computed in the pass that writes dx, while the rows are in cache. With several processes it
- * is the mean over this process's rows. */
+ * It is computed in the pass that writes dx, while the rows are in cache: the mean over this
+ * process's rows, which hooks merge over all. */
 #include "norm/kernels/batch_stats.h"
 
 #include <math.h>
@@ -54,10 +54,10 @@ static void divide_moments(norm_call *c, double n) {
     }
 }
 
-sr_status batch_own_statistics(norm_call *c, batch_kept *k, double count, const real *x) {
+sr_status batch_own_statistics(norm_call *c, batch_kept *k, const real *x) {
     sr_status status = own_moments(c, x);
-    k->n = count;
-    divide_moments(c, count);
+    k->n = (double)c->rows->valid;
+    divide_moments(c, k->n);
     return status;
 }
 
@@ -155,6 +155,13 @@ double batch_part(const norm_call *c, const double *slope, norm_vector square) {
     double sum = 0;
     for (int64_t j = 0; j < c->features; j++) sum += slope[j] * slope[j] * c->stat[square][j];
     return sqrt(sum) / (double)c->features;
+}
+
+void batch_record_parts(norm_call *c, const batch_terms *t) {
+    double sum = 0;
+    for (int64_t j = 0; j < c->features; j++) sum += t->b[j] * t->b[j];
+    c->scalar[NORM_SCALAR_g_mu] = sqrt(sum) / (double)c->features;
+    c->scalar[NORM_SCALAR_g_sigma2] = batch_part(c, t->slope, NORM_sigma2_B);
 }
 
 sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,

@@ -20,9 +20,9 @@ void *batch_kept_end(const norm_call *c);
 /* Returns c->kept with its arrays set. */
 batch_kept *batch_kept_start(const norm_call *c);
 
-/* Fills stat mu_B, sigma2_B, psi2_B of this process's valid rows, and n = `count`, the divisor of
- * the squares. Must be the first pass over x. */
-sr_status batch_own_statistics(norm_call *c, batch_kept *k, double count, const real *x);
+/* Fills n and stat mu_B, sigma2_B, psi2_B of this process's valid rows. Must be the first pass over
+ * x. */
+sr_status batch_own_statistics(norm_call *c, batch_kept *k, const real *x);
 
 /* Fills n and stat mu_B, sigma2_B, psi2_B over all processes. */
 sr_status batch_statistics(norm_call *c, batch_kept *k, const real *x);
@@ -73,6 +73,9 @@ void batch_record_norms(norm_call *c, const dx_norms *norms);
  * statistic mean[(x - c)^2]: psi2_B for c = 0, sigma2_B for c = mu_B. For g_sigma2 and g_psi2 of
  * NORM_FAMILY_OWN. */
 double batch_part(const norm_call *c, const double *slope, norm_vector square);
+
+/* Fills the scalars g_mu and g_sigma2 of b and of slope about mu_B. */
+void batch_record_parts(norm_call *c, const batch_terms *t);
 
 /* Writes dx and, with a hook, its norms. When wanted, also the scalar g_sigma2_rowmean
  * (g_psi2_rowmean of methods that use psi2): the mean over rows of ||weight (x - center)||_2,

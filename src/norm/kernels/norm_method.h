@@ -75,9 +75,9 @@ typedef struct norm_call {
     double *const *state;            /* the method's persistent vectors in declared order */
     double *stat[NORM_VECTOR_COUNT]; /* [d] each, all allocated, NaN until the method fills them */
     double scalar[NORM_SCALAR_COUNT];
-    /* [d] gradients of gain and bias. Equal to stat sum_gx and sum_g, with two exceptions. In BRN
-     * and MABN y is not gamma * xhat + beta. In synchronized layers each process has its part; stat
-     * has the total. */
+    /* [d] gradients of gain and bias. Equal to stat sum_gx and sum_g, with three exceptions. In
+     * BRN, MABN and RepBN y is not gamma * xhat + beta. In synchronized layers each process has its
+     * part; stat has the total. At observed sites stat has the observer's. */
     const double *dgamma, *dbeta;
     void *kept; /* [kept_bytes] of the method, initially zero, from forward to backward */
     tape *tape; /* scratch memory and failures; no ops */

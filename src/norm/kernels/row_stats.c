@@ -22,8 +22,8 @@
  *                     (D - A (2 m - A mean[xhat^2])) / s^2, A the second bracket above
  *
  * This is the (D - (2 - Q) m^2)/s^2 of 18.6, Q = v/(v + eps), when eps is inside and ddof 0;
- * mean[xhat^2] = v (d - ddof)/d / s^2. AdaNorm uses q = gamma phi g instead of g. D/s^2 is recorded
- * for every method: the variance of dx with both statistics constant, the theorem's bound.
+ * mean[xhat^2] = v (d - ddof)/d / s^2. AdaNorm uses q = gamma phi g instead of g. D/s^2 is the
+ * variance of dx with both statistics constant, the theorem's bound.
  *
  * Sums along a row are in double, in interleaved SIMD lanes. Sums over rows are in fixed chunks
  * merged in order: bit-identical for any number of threads. */
@@ -349,7 +349,7 @@ static row_found find_plain(const row_view *r, const real *dx, double q) {
 /* scratch [d] */
 static row_found find_row(const row_view *r, bool gain, const real *dx, double *scratch) {
     row_found f;
-    row_q(r, gain, scratch); /* phi is 1 with a gain */
+    row_q(r, gain, scratch); /* with a gain phi is a constant factor of it (unit_norm.c) */
     f.of_g = f.of_q = moments_of(scratch, r->d);
     if (!gain) {
         row_q(r, true, scratch);

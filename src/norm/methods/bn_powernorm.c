@@ -13,9 +13,13 @@
  *               dgamma = sum over A of g xhat    dbeta = sum over A of g
  *
  * The variance is too small by n/N and gradient at padded rows reaches the valid ones: as released.
- * Inference: padded rows are overwritten in the same way, then gamma (u - mu)/sqrt(sigma2 + eps) +
- * beta. Not synchronized. Kept: center, 1/s and the imputed xhat of padded rows [d].
+ * In valid rows du = gamma/s (g - sum_V(g)/n - xhat sum_A(g xhat)/N). Inference: padded rows are
+ * overwritten in the same way, then gamma (u - mu)/sqrt(sigma2 + eps) + beta. Not synchronized.
+ *
+ * Recorded: sigma2_B is v, whose average sigma2 is; psi2_B is over V; g_mu and g_sigma2 are
+ * measured here. Kept: center, 1/s and the imputed xhat of padded rows [d].
  */
+#include <math.h>
 
 #include "norm/kernels/batch_stats.h"
 #include "norm/methods/methods.h"
@@ -25,9 +29,12 @@ enum { STATE_MU, STATE_SIGMA2 };
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     double *mu = c->state[STATE_MU], *sigma2 = c->state[STATE_SIGMA2], *imputed = k->own;
-    /* sigma2_B over all rows: the imputed ones deviate by 0. */
-    sr_status status = batch_own_statistics(c, k, (double)c->rows->rows, x);
+    const double valid = (double)c->rows->valid;
+    sr_status status = batch_own_statistics(c, k, x);
     if (status != SR_OK) return status;
+    k->n = (double)c->rows->rows;
+    /* sigma2_B over all rows: the imputed ones deviate by 0. */
+    for (int64_t j = 0; j < c->features; j++) c->stat[NORM_sigma2_B][j] *= valid / k->n;
     if (c->rows->mode == NORM_RUNNING) {
         batch_divide(c, k, mu, sigma2);
     } else {
@@ -67,6 +74,8 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
         t.b[j] += (t.a[j] * part[j] + (double)padded.rows * t.b[j]) / valid;
         zero[j] = 0;
     }
+    if (!running) batch_record_parts(c, &t);
+    c->scalar[NORM_SCALAR_g_sigma2] *= sqrt(k->n / valid); /* over V, where v is too small */
     status = batch_fill_padded(c, zero, dx);
     if (status != SR_OK) return status;
     return batch_combine(c, k, &t, NULL, x, dy, dx);
@@ -76,7 +85,7 @@ const norm_method norm_bn_powernorm = {
     .name = "bn-powernorm",
     .citation = "Shen et al., ICML 2020, released code",
     .axis = "batch",
-    .family = NORM_FAMILY_SIGMA,
+    .family = NORM_FAMILY_OWN,
     .uses = NORM_BIT(mu) | NORM_BIT(sigma2),
     .summary = "the BN baseline of the PowerNorm release: padded rows imputed by the mean",
     .affine = true,
@@ -88,7 +97,8 @@ const norm_method norm_bn_powernorm = {
     .state = {{"mu", 0, NULL}, {"sigma2", 1, NULL}},
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(mu) |
                NORM_BIT(sigma2) | NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
-    .scalars = NORM_SCALAR_BIT(g_sigma2_rowmean),
+    .scalars =
+        NORM_SCALAR_BIT(g_mu) | NORM_SCALAR_BIT(g_sigma2) | NORM_SCALAR_BIT(g_sigma2_rowmean),
     .kept_bytes = batch_kept_bytes,
     .kept_arrays = 1, /* xhat of the padded rows */
     .forward = forward,

@@ -52,7 +52,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     batch_divide(c, k, NULL, c->stat[NORM_psi2]);
     if (c->rows->mode != NORM_RUNNING) {
-        sr_status status = batch_own_statistics(c, k, (double)c->rows->valid, x);
+        sr_status status = batch_own_statistics(c, k, x);
         if (status != SR_OK) return status;
         if ((double)c->calls <= c->options->param[PARAM_WARMUP])
             batch_divide(c, k, NULL, c->stat[NORM_psi2_B]);
@@ -88,6 +88,21 @@ static void backward_terms(const norm_call *c, const batch_kept *k, double rows,
     }
 }
 
+/* Writes dx of padded rows, and adds them to its norms. */
+static sr_status combine_padded(norm_call *c, const batch_kept *k, const batch_terms *t,
+                                const real *x, const real *dy, real *dx) {
+    const column_passes_line line = {k->center, t->a, t->b, t->slope};
+    column_passes m;
+    dx_norms norms = {0};
+    sr_status status = column_passes_padded(c, &m);
+    if (status == SR_OK)
+        status = column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &norms : NULL);
+    c->scalar[NORM_SCALAR_dx_norm] = hypot(c->scalar[NORM_SCALAR_dx_norm], sqrt(norms.dx2));
+    c->scalar[NORM_SCALAR_direct_norm] =
+        hypot(c->scalar[NORM_SCALAR_direct_norm], sqrt(norms.direct2));
+    return status;
+}
+
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     batch_kept *k = c->kept;
     column_passes m = column_passes_all(c);
@@ -96,15 +111,9 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     if (status != SR_OK) return status;
     batch_terms t = batch_terms_start(c, k);
     backward_terms(c, k, (double)m.rows, &t);
-    column_passes_line line = {k->center, t.a, t.b, t.slope};
-    dx_norms norms = {.weight = c->want_rows ? t.slope : NULL};
-    status = column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &norms : NULL);
-    if (c->want_rows)
-        c->scalar[NORM_SCALAR_g_psi2_rowmean] =
-            norms.row_norm / (double)m.rows / (double)c->features;
+    status = batch_combine(c, k, &t, NULL, x, dy, dx);
     c->scalar[NORM_SCALAR_g_psi2] = batch_part(c, t.slope, NORM_psi2_B);
-    batch_record_norms(c, &norms);
-    return status;
+    return status == SR_OK ? combine_padded(c, k, &t, x, dy, dx) : status;
 }
 
 const norm_method norm_pn_released = {

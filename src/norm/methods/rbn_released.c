@@ -78,7 +78,7 @@ static void take_penalty(const norm_call *c, const batch_kept *k) {
 
 static sr_status forward_batch(norm_call *c, batch_kept *k, const real *x) {
     const double *mean = c->stat[NORM_mu_B], *variance = c->stat[NORM_sigma2_B];
-    sr_status status = batch_own_statistics(c, k, (double)c->rows->valid, x);
+    sr_status status = batch_own_statistics(c, k, x);
     if (status != SR_OK) return status;
     divide(c, k, mean, variance);
     batch_advance(c, k, c->state[STATE_MU], mean, 1);

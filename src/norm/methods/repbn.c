@@ -137,16 +137,12 @@ static batch_terms terms_of(norm_call *c, const batch_kept *k, double lambda) {
     const bool running = c->rows->mode == NORM_RUNNING;
     const double eta = (double)c->own[OWN_ETA][0];
     batch_terms t = running ? batch_terms_start(c, k) : batch_statistic_terms(c, k);
-    double square = 0;
     for (int64_t j = 0; j < c->features; j++) {
         t.a[j] = (1 - lambda) * (t.a[j] + eta);
         t.b[j] *= 1 - lambda;
         t.slope[j] *= 1 - lambda;
-        square += t.b[j] * t.b[j];
     }
-    if (running) return t;
-    c->scalar[NORM_SCALAR_g_mu] = sqrt(square) / (double)c->features;
-    c->scalar[NORM_SCALAR_g_sigma2] = batch_part(c, t.slope, NORM_sigma2_B);
+    if (!running) batch_record_parts(c, &t);
     return t;
 }
 

@@ -181,7 +181,8 @@ int sr_add_site(sr_recorder *r, const sr_site *given) {
                         .depth = s->depth,
                         .layer_scale = s->layer_scale,
                         .eps = s->eps,
-                        .alpha = s->alpha};
+                        .alpha = s->alpha,
+                        .alpha_bwd = NAN};
     strncpy(at->name, s->name, sizeof at->name - 1);
     strncpy(at->norm, s->norm ? s->norm : "", sizeof at->norm - 1);
     strncpy(at->kind, s->kind ? s->kind : "", sizeof at->kind - 1);
@@ -201,6 +202,15 @@ sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors) {
         return sr_fail(&r->failure, SR_USAGE, "%s: sr_expect_vectors: site %d, vectors %#x",
                        r->path, site, (unsigned)vectors);
     r->expected[site] = vectors;
+    return SR_OK;
+}
+
+sr_status sr_set_alpha_backward(sr_recorder *r, int site, double alpha_bwd) {
+    if (!r || recorder_too_late(r, "sr_set_alpha_backward")) return recorder_check(r);
+    if (site < 0 || site >= r->sites || alpha_bwd < 0 || alpha_bwd > 1)
+        return sr_fail(&r->failure, SR_USAGE, "%s: sr_set_alpha_backward: site %d, alpha_bwd %g",
+                       r->path, site, alpha_bwd);
+    r->site[site].alpha_bwd = alpha_bwd;
     return SR_OK;
 }
 

@@ -6,7 +6,7 @@
  *             Recorded are the values before this update.
  *   backward  sum_g, sum_gx with the xhat of the site's family (statrec/record.h)
  *   PN        Gamma_t = psi2_B / (psi2 + eps)    Lambda_t = gamma sum_gx / n
- *             nu <- nu (1 - (1 - alpha) Gamma_t) + (1 - alpha) Lambda_t, from 0.
+ *             nu <- nu (1 - (1 - alpha_bwd) Gamma_t) + (1 - alpha_bwd) Lambda_t, from 0.
  *             Recorded is the value before this update.
  *
  * dx_norm and direct_norm use A, B, E, the sums of g, g xhat and g^2, and Q = mean[xhat^2]. Q is
@@ -20,8 +20,7 @@
  *   observed: dx_norm_bn and direct_norm_bn by SIGMA, unless that is the family
  *
  * raw_passes.c collects the passes of a step. This file turns their sums into vectors and scalars
- * when the step ends. Vectors that the host program puts replace the recorder's. Deviation: one
- * alpha serves PN's forward and backward averages.
+ * when the step ends. Vectors that the host program puts replace the recorder's.
  */
 #include "record/step/raw_passes.h"
 
@@ -36,7 +35,7 @@ typedef struct ending {
     sr_recorder *r;
     int site;
     int64_t width;
-    double eps, alpha, n;
+    double eps, alpha, alpha_bwd, n;
     sr_family family;
     bool observed;
     const double *mean, *variance, *square, *gain; /* of the passes */
@@ -90,7 +89,7 @@ static void put_pn(const ending *e, double *Gamma, double *Lambda, double *nu) {
         if (e->observed) gx = (gx / e->scale[k] + e->center[k] * e->sum_g[k]) * e->own_scale[k];
         Gamma[k] = e->square[k] * e->own_scale[k] * e->own_scale[k]; /* mean xhat^2 */
         Lambda[k] = e->gain[k] * gx / e->n;
-        nu[k] = e->nu[k] * (1 - (1 - e->alpha) * Gamma[k]) + (1 - e->alpha) * Lambda[k];
+        nu[k] = e->nu[k] * (1 - (1 - e->alpha_bwd) * Gamma[k]) + (1 - e->alpha_bwd) * Lambda[k];
     }
     put_vector(e, SR_Gamma_t, Gamma);
     put_vector(e, SR_Lambda_t, Lambda);
@@ -147,6 +146,7 @@ static ending begin_ending(sr_recorder *r, int site, raw_state *raw) {
                     .width = at->width,
                     .eps = at->eps,
                     .alpha = at->alpha,
+                    .alpha_bwd = isnan(at->alpha_bwd) ? at->alpha : at->alpha_bwd,
                     .n = (double)t->rows,
                     .family = r->state[site].family,
                     .observed = at->observed,

@@ -207,11 +207,14 @@ static sr_status check_site_numbers(sr_runfile *f, sr_failure *why) {
         if (!isnan(s->alpha) && !(s->alpha >= 0 && s->alpha <= 1))
             sr_fail(&own, SR_FORMAT, "%s: /sites/alpha: %g at site %lld is not within 0 and 1",
                     f->path, s->alpha, (long long)i);
+        else if (!isnan(s->alpha_bwd) && !(s->alpha_bwd >= 0 && s->alpha_bwd <= 1))
+            sr_fail(&own, SR_FORMAT, "%s: /sites/alpha_bwd: %g at site %lld is not within 0 and 1",
+                    f->path, s->alpha_bwd, (long long)i);
         else if (!isnan(s->eps) && !(s->eps >= 0 && isfinite(s->eps)))
             sr_fail(&own, SR_FORMAT, "%s: /sites/eps: %g at site %lld is not within 0 and 1e308",
                     f->path, s->eps, (long long)i);
         if (own.status == SR_OK) continue;
-        s->alpha = s->eps = NAN;
+        s->alpha = s->alpha_bwd = s->eps = NAN;
         status = damage_list_add(f, &own, why);
     }
     return status;
@@ -244,6 +247,10 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
     }
     if (h5_has(reader_file(f), "/sites/merged")) { /* absent before passes could be merged */
         READ_IF_WHOLE(merged, H5_INT32, whole, 0)
+    }
+    for (int64_t i = 0; i < count; i++) f->site[i].alpha_bwd = NAN;
+    if (h5_has(reader_file(f), "/sites/alpha_bwd")) { /* absent in 0.1.0 */
+        READ_IF_WHOLE(alpha_bwd, H5_FLOAT64, real, NAN)
     }
     if (has_methods(f)) {
         READ_IF_WHOLE(layer_scale_own, H5_INT32, whole, 0)

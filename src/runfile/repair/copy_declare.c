@@ -121,6 +121,7 @@ void copy_add_sites(sr_recorder *r, const sr_runfile *f, const copy_choice *choi
                         .layer_scale_own = s->layer_scale_own != 0};
         repair_method(f, &site, losses);
         int added = sr_add_site(r, &site);
+        if (added >= 0) sr_set_alpha_backward(r, added, s->alpha_bwd);
         if (added >= 0 && s->observed) sr_set_observed(r, added);
     }
 }

@@ -64,7 +64,7 @@ def describe(site, module):
     site.eps, site.gain, site.calls = found.eps, found.gain, found.calls
     site.stock = not found.calls  # it ends with its norm as torch's own do
     site.observed = found.family != "sigma"
-    site.groups = 0 if found.axis == "row" else None
+    site.groups, site.share = 0 if found.axis == "row" else None, found.share
     if found.frozen:
         site.own_running, site.alpha = True, 1.0
     elif found.norm == "bn":

@@ -3,7 +3,7 @@ region."""
 
 from ._checks import POSITIVE, check_module, count
 from ._kept import for_each_row, kept_between
-from ._moments import Moments, centered, layer_scaled, root
+from ._moments import Moments, centered, layer_scaled, root, row_centered
 from ._norm import Norm, Texts
 from ._options import (
     Default,
@@ -50,5 +50,6 @@ __all__ = [
     "only_once",
     "penalty",
     "root",
+    "row_centered",
     "tanh",
 ]

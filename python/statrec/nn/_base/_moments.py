@@ -81,6 +81,12 @@ def _near_the_mean(x: Tensor, rows: Rows) -> Tensor:
     return x
 
 
+def row_centered(x: Tensor, feature: int) -> Tensor:
+    """x minus the mean of its row. A value of the row is subtracted first, as in `centered`."""
+    apart = x - x.detach().narrow(feature, 0, 1)
+    return apart - apart.mean(feature, keepdim=True)
+
+
 def layer_scaled(x: Tensor, feature: int, groups: int, eps: float) -> Tensor:
     """Each row, in `groups` groups of features, divided by its root mean square."""
     parts = x.unflatten(feature, (groups, -1))

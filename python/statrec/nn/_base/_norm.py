@@ -124,7 +124,7 @@ class Norm(nn.Module):
         )
         x = input.to(torch.promote_types(input.dtype, torch.float32))
         if self.padded:
-            return self._normalized(x, rows).to(input.dtype)
+            return rows.any(self._normalized(rows.any(x), rows)).to(input.dtype)
         return rows.valid(self._normalized(rows.valid(x), rows)).to(input.dtype)
 
     def _nested(self, input: Tensor, mask: Optional[Tensor]) -> Tensor:

@@ -4,7 +4,7 @@ from typing import ClassVar, Tuple
 
 from torch import Tensor
 
-from ._moments import root
+from ._moments import root, row_centered
 from ._norm import Norm, Texts
 from ._options import Options, Unpack
 from ._rows import Rows
@@ -35,8 +35,7 @@ class RowNorm(Norm):
     def _deviations(self, x: Tensor, rows: Rows) -> Tuple[Tensor, Tensor]:
         """x minus the mean of its row, and the divisor s."""
         f = rows.feature
-        apart = x - x.detach().narrow(f, 0, 1)  # float32 keeps the deviations of a large mean
-        apart = apart - apart.mean(f, keepdim=True)
+        apart = row_centered(x, f)
         square = (apart * apart).sum(f, keepdim=True)
         square = square / (self.num_features - (1 if self.unbiased else 0))
         if self.placement == "inside":
@@ -46,7 +45,7 @@ class RowNorm(Norm):
     def _standardized(self, x: Tensor, rows: Rows) -> Tensor:
         apart, s = self._deviations(x, rows)
         if self.detach_mean:
-            apart = x + (apart - x).detach()
+            apart = apart.detach() + (x - x.detach())  # x - x is 0, with the gradient of x
         return apart / (s.detach() if self.detach_std else s)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:

@@ -35,6 +35,12 @@ class Rows(NamedTuple):
         """x with 0 in the rows of padding, whatever they held."""
         return x if self.mask is None else torch.where(self.mask, x, 0)
 
+    def any(self, x: Tensor) -> Tensor:
+        """x with 0 in all rows if none is valid, whatever they held."""
+        if self.mask is None:
+            return x
+        return torch.where(torch.as_tensor(self.some, device=x.device), x, 0)
+
     def sum(self, x: Tensor) -> Tensor:
         """Sum over the rows [features]; rows of padding are 0 already."""
         total = x.sum(self.dims)
