@@ -8,11 +8,11 @@
  * A task: runs of one model and one data set (data, data-dir, source and target of the
  * configuration). References are the runs with the fewest batch sites (an LN run has none). A run
  * uses the reference whose configuration differs in the fewest lines, of several that of its seed,
- * and then the first given one. So pre-norm goes with pre-norm and seed with seed. The value is at the evaluation with
- * the smallest valid_loss, as in stat-table (--pick last: the last finite one). The discrepancy is
- * of the last BN layer (--site last-bn of the other analyses). It comes from the final pass, else
- * it is the mean over the last tenth of the steps. --phase takes the mean over the steps of a phase
- * or half of training instead, without the burn-in.
+ * and then the first given one. So pre-norm goes with pre-norm and seed with seed. The value is at
+ * the evaluation with the smallest valid_loss, as in stat-table (--pick last: the last finite one).
+ * The discrepancy is of the last BN layer (--site last-bn of the other analyses). It comes from the
+ * final pass, else it is the mean over the last tenth of the steps. --phase takes the mean over the
+ * steps of a phase or half of training instead, without the burn-in.
  *
  * Intervals cover replicates, runs that differ only in the seed (replicates.c): Student's interval
  * for the mean of the group. Gaps are paired by the references of the runs. A single run has no
