@@ -190,13 +190,14 @@ class Watch:
         """Sets the valid rows of the forward passes up to the next step() or mask().
 
         valid: True or 1 for valid rows; shape [N], [N, L] or the shape of the sites' rows; None:
-        all rows. sites: a glob, if the mask is for some sites only; ValueError if it is of none.
+        all rows. sites: a glob, if the mask is for some sites only; of none: a warning.
         """
         if not self._listening:
             return
         masked = [tap for tap in self._taps if sites is None or _sites._matches(tap.site.name, None, sites)]
-        if sites is not None and not masked:
-            raise ValueError(f"mask: sites={sites!r:.80} is none of the {len(self._taps)} sites; run.sites names them")
+        if not masked and self._taps:
+            self._notices.once(("mask", sites), f"run.mask(sites={sites!r:.80}) has no effect: it is none of the "
+                               f"{len(self._taps)} sites, which run.sites names")
         mask, self._masked = None if valid is None else Mask(torch.as_tensor(valid)), True
         for tap in masked:
             tap.set_mask(mask)
