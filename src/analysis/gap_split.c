@@ -82,6 +82,17 @@ static double last_step(const evaluations *e) {
     return e->count ? e->step[e->count - 1] : NAN;
 }
 
+static void pair_evaluations(gap_split *split, const evaluations *run, const evaluations *reference,
+                             double sign) {
+    for (int i = 0, k = 0; i < run->count; i++) {
+        while (k < reference->count && reference->step[k] < run->step[i]) k++;
+        if (k == reference->count || reference->step[k] != run->step[i]) continue;
+        add_evaluation(split, run, i, reference, k, sign);
+    }
+    split->last = fmax(last_step(run), last_step(reference));
+    split->of_runs = run->count + reference->count - split->count;
+}
+
 sr_status gap_split_read(gap_split *split, const sr_runfile *run, const sr_runfile *reference,
                          const sr_run_metric *metric, sr_failure *why) {
     const double sign = metric->better == SR_BETTER_MORE ? -1 : 1;
@@ -90,14 +101,7 @@ sr_status gap_split_read(gap_split *split, const sr_runfile *run, const sr_runfi
     sr_status status = read_run(&of_run, run, metric->name, why);
     if (status == SR_OK) status = read_run(&of_reference, reference, metric->name, why);
     if (status == SR_OK) status = allocate(split, of_run.count, why);
-    split->last = fmax(last_step(&of_run), last_step(&of_reference));
-    split->of_runs = (int)(of_run.count + of_reference.count);
-    for (int i = 0, k = 0; status == SR_OK && i < of_run.count; i++) {
-        while (k < of_reference.count && of_reference.step[k] < of_run.step[i]) k++;
-        if (k == of_reference.count || of_reference.step[k] != of_run.step[i]) continue;
-        add_evaluation(split, &of_run, i, &of_reference, k, sign);
-    }
-    split->of_runs -= split->count;
+    if (status == SR_OK) pair_evaluations(split, &of_run, &of_reference, sign);
     evaluations_free(&of_run);
     evaluations_free(&of_reference);
     return status;
