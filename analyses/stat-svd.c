@@ -22,6 +22,7 @@
 
 #include "analysis/columns/column_summary.h"
 #include "analysis/frame/stat_program.h"
+#include "base/effective_rank.h"
 #include "base/svd.h"
 
 typedef struct settings {
@@ -90,7 +91,7 @@ static void measure(const settings *o, const double *sigma, int64_t count, spect
     *s = (spectrum){count, m, count ? sigma[0] : NAN, NAN, NAN, NAN, {0}};
     s->decay = (line_fit){o->fit_first, to_end ? m : o->fit_last, NAN, NAN};
     if (!m) return;
-    s->effective_rank = svd_effective_rank(sigma, count);
+    s->effective_rank = effective_rank(sigma, count);
     s->stable_rank = stable_rank(sigma, count);
     s->condition = sigma[0] / sigma[m - 1];
     fit_line(sigma, &s->decay);

@@ -245,15 +245,3 @@ sr_status svd_gram_singular_values(const float *a, const int32_t *index, int64_t
     for (int64_t i = rows; status == SR_OK && i < cols && !isnan(values[0]); i++) values[i] = 0;
     return status;
 }
-
-/* Relative to the largest, so that no sum overflows. */
-double svd_effective_rank(const double *values, int64_t count) {
-    double sum = 0, entropy = 0;
-    for (int64_t i = 0; i < count; i++) sum += values[i] / values[0];
-    for (int64_t i = 0; i < count; i++) {
-        const double part = values[i] / values[0] / sum;
-        if (!isfinite(part)) return NAN;
-        if (part > 0) entropy -= part * log(part);
-    }
-    return exp(entropy);
-}

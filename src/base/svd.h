@@ -25,8 +25,4 @@ sr_status svd_singular_values(const float *a, int64_t rows, int64_t cols, double
 sr_status svd_gram_singular_values(const float *a, const int32_t *index, int64_t rows, int64_t cols,
                                    double *values, sr_failure *why);
 
-/* Effective rank of descending singular values (Roy and Vetterli, EUSIPCO 2007): exp(-sum p ln p),
- * p = value/sum of values. NaN if all are 0 or one is not finite. */
-double svd_effective_rank(const double *values, int64_t count);
-
 #endif

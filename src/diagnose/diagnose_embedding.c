@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/bootstrap/bootstrap.h"
-#include "base/svd.h"
+#include "base/effective_rank.h"
 #include "diagnose/diagnosis.h"
 
 enum { LEAST_RECORDS = 3 };
@@ -22,7 +22,7 @@ static sr_status read_ranks(const subject *s, const char *name, const sr_run_emb
     sr_status status = value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t i = 0; i < m->records && status == SR_OK; i++) {
         status = sr_run_singular_values(s->run, name, i, &step[i], value, why);
-        if (status == SR_OK) rank[i] = svd_effective_rank(value, m->values) / (double)m->values;
+        if (status == SR_OK) rank[i] = effective_rank(value, m->values) / (double)m->values;
     }
     free(value);
     return status;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/effective_rank.h"
 #include "base/rng.h"
 #include "base/svd.h"
 
@@ -317,12 +318,12 @@ static void same_bytes_for_any_number_of_threads(void **state) {
     free(a);
 }
 
-static void effective_rank(void **state) {
+static void effective_ranks(void **state) {
     (void)state;
     const double flat[] = {1e300, 1e300, 1e300, 0}, zero[] = {0, 0}, bad[] = {2, NAN};
     const double two[] = {3, 1}, want = exp(-0.75 * log(0.75) - 0.25 * log(0.25));
-    const double got[] = {svd_effective_rank(flat, 4), svd_effective_rank(two, 2),
-                          svd_effective_rank(zero, 2), svd_effective_rank(bad, 2)};
+    const double got[] = {effective_rank(flat, 4), effective_rank(two, 2), effective_rank(zero, 2),
+                          effective_rank(bad, 2)};
     check_near_double("effective rank", got, (double[]){3, want, NAN, NAN}, 4, 1e-15, 0);
 }
 
@@ -336,7 +337,7 @@ int main(void) {
         cmocka_unit_test(extreme_magnitudes),
         cmocka_unit_test(zero_and_empty),
         cmocka_unit_test(not_finite),
-        cmocka_unit_test(effective_rank),
+        cmocka_unit_test(effective_ranks),
         cmocka_unit_test(input_is_not_changed),
         cmocka_unit_test(too_large_is_refused),
         cmocka_unit_test(same_bytes_for_any_number_of_threads),
