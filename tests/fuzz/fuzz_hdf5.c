@@ -144,8 +144,8 @@ const char *fuzz_image_store(const fuzz_image *m, const char *name, const uint8_
 enum { SITES = 2, WIDTH = 3, STEPS = 6 };
 
 static void put_step(sr_recorder *r, int64_t step, int own) {
-    const double value[WIDTH] = {1, 2, 3 + (double)step};
-    const double *const spectrum[SR_SPECTRUM_COUNT] = {value, value};
+    const double value[WIDTH] = {1, 2, 3 + (double)step}, singular[WIDTH] = {value[2], 2, 1};
+    const double *const spectrum[SR_SPECTRUM_COUNT] = {singular, singular};
     sr_begin_step(r, step);
     for (int site = 0; site < SITES; site++) {
         sr_put_rows(r, site, 7);
@@ -154,7 +154,7 @@ static void put_step(sr_recorder *r, int64_t step, int own) {
     }
     sr_put_scalar(r, 0, own, 1);
     sr_end_step(r, &SR_INIT(sr_step, .update = step, .tokens = 9, .loss = 1, .lr = 1));
-    sr_put_singular_values(r, "embedding", step, value);
+    sr_put_singular_values(r, "embedding", step, singular);
     sr_begin_eval(r, step, 0.5);
     sr_put_metric(r, "f1", 1);
     sr_end_eval(r);
