@@ -159,12 +159,12 @@ static int keep_common(gap_splits *g, stat_table *t, int group) {
         gap_split *pair = &g->split[i];
         const int of_runs = pair->of_runs, common = keep_steps(pair, first);
         if (common < of_runs)
-            tsv_note(&t->table, "evaluations",
-                     "%s: %d of the %d steps with an evaluation count: the others are not in its "
-                     "reference, or not in all pairs; the last of all is %.15g, the last that "
-                     "counts %.15g",
-                     t->set->path[i], common, of_runs, pair->last,
-                     common ? pair->step[common - 1] : NAN);
+            tsv_note(
+                &t->table, "evaluations",
+                "%s: %d of %d steps are used: those after which all pairs and their references "
+                "evaluated; the last step is %.15g, the last that is used %.15g",
+                t->set->path[i], common, of_runs, pair->last,
+                common ? pair->step[common - 1] : NAN);
     }
     return first ? first->count : 0;
 }
@@ -187,11 +187,9 @@ static sr_status read_pairs(gap_splits *g, stat_table *t, bool by_settings, sr_f
         common += keep_common(g, t, group);
     if (status != SR_OK || common) return status;
     if (pairs)
-        return sr_fail(
-            why, SR_FORMAT,
-            "%s: no evaluation of %s after a step after which the runs that are compared "
-            "have one, too",
-            set->path[0], g->metric->name);
+        return sr_fail(why, SR_FORMAT,
+                       "%s: no step after which all runs that are compared evaluated %s",
+                       set->path[0], g->metric->name);
     return sr_fail(why, SR_USAGE,
                    by_settings ? "--same-settings: no run has the settings of another with the "
                                  "normalization of the first run"

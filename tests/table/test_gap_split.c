@@ -238,9 +238,10 @@ static void test_common_steps(void **state) {
     assert_int_equal(table_rows(r.out), EVALUATIONS - 1);
     check_cell(&r, 2, "step", 4);
     check_cell(&r, 2, "total", part_of(TOTAL, 1, 4));
-    assert_non_null(strstr(r.out, "# evaluations: late.h5: 5 of the 6 steps with an evaluation "
-                                  "count: the others are not in its reference, or not in all "
-                                  "pairs; the last of all is 6, the last that counts 6\n"));
+    assert_non_null(strstr(r.out,
+                           "# evaluations: late.h5: 5 of 6 steps are used: those after which "
+                           "all pairs and their references evaluated; the last step is 6, "
+                           "the last that is used 6\n"));
     program_free(&r);
 }
 
@@ -255,7 +256,7 @@ static void test_a_pair_without_a_step(void **state) {
         check_cell(&r, i, "pairs", 2);
         check_cell(&r, i, "total", (part_of(TOTAL, 1, steps[i]) + part_of(TOTAL, 2, steps[i])) / 2);
     }
-    assert_non_null(strstr(r.out, "# evaluations: bn2.h5: 5 of the 6 steps"));
+    assert_non_null(strstr(r.out, "# evaluations: bn2.h5: 5 of 6 steps"));
     program_free(&r);
     r = program_run("stat-gap ln1.h5 bn1.h5 --split last-third");
     assert_null(strstr(r.out, "# evaluations:"));
@@ -267,7 +268,8 @@ static void test_nothing_in_common(void **state) {
     (void)state;
     program_result r = program_run("stat-gap odd.h5 even.h5 --split last-third");
     assert_int_equal(r.status, 1);
-    assert_non_null(strstr(r.err, "odd.h5: no evaluation of valid_loss after a step"));
+    assert_non_null(strstr(
+        r.err, "odd.h5: no step after which all runs that are compared evaluated valid_loss"));
     program_free(&r);
 }
 
