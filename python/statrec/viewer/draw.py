@@ -4,8 +4,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy
-from bokeh.models import (BasicTickFormatter, BoxAnnotation, ColorBar, ColumnDataSource, DataRange1d,
-                          FixedTicker, HoverTool, LinearColorMapper, LogColorMapper, Range1d, Span)
+from bokeh.models import (BasicTickFormatter, ColumnDataSource, DataRange1d, FixedTicker, HoverTool,
+                          LinearColorMapper, LogColorMapper, Range1d)
+from bokeh.models.annotations import BoxAnnotation, ColorBar, Span
 from bokeh.plotting import figure
 
 from .texts import literal, plain
@@ -85,8 +86,7 @@ class Chart:
             self.figure.yaxis.formatter = BasicTickFormatter(power_limit_low=-5)
         self._hover: Any = None
         self._described = (x, definition)
-        self._burn_in = BoxAnnotation(left=None, right=None, fill_color="#808080", fill_alpha=0.15,
-                                      level="underlay", visible=False)
+        self._burn_in = BoxAnnotation(fill_color="#808080", fill_alpha=0.15, level="underlay", visible=False)
         self.figure.add_layout(self._burn_in)
 
     def describe(self, title: str, y: str, x: str, definition: str) -> None:
