@@ -30,6 +30,7 @@ import torch
 from . import _activations, _arrivals, _calls, _engine, _kinds, _nodes, _sums, _traced
 from ._catch import Catch, Through, as_known, saving, source_of
 from ._caught import Pass, Stored
+from ._signature import OTHERWISE
 
 
 class Shared(_engine.Runs):
@@ -118,6 +119,7 @@ class Tap(Hook):
         self.card = None  # what _cards keeps of it
         # of the passes: whether they are of backward(); whether one lacked its sums; whether they are not right
         self.of_loss, self.lacking, self.spoiled, self.leaf_stays = True, False, False, False
+        self.signature = site.signature
         self.module = _no_module if site.module is None else weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -161,6 +163,8 @@ class Tap(Hook):
         shared = self.shared
         if shared.idle or _traced.elsewhere():
             return None
+        if self.signature is not None and (kwargs or len(args) != 1) and self._otherwise(module, args, kwargs):
+            return None
         compiling = _is_compiling()  # the compiler must guard on little of what steps change
         if not compiling and (
                 self.card is not None and shared.cards is not None
@@ -181,6 +185,14 @@ class Tap(Hook):
         if compiling:
             return self._compiled(args, output)
         return self._ran(module, args, output)
+
+    def _otherwise(self, module, args, kwargs):
+        """Whether the module is called as nobody has probed it; its pass is not recorded then."""
+        if not self.signature.otherwise(args, kwargs):
+            return False
+        if self.wants(module) and self.shared.phase == self.phase:
+            self.misfit = OTHERWISE
+        return True
 
     def wants(self, module):
         """Whether a forward pass of the module may be recorded in the mode that it is in."""
@@ -225,6 +237,9 @@ class Tap(Hook):
 
     def called(self, module, call):
         """A functional norm ran within the module."""
+        if call.norm != self.site.norm and (call.norm, self.site.norm) != ("bn", "frozenbn"):
+            self.misfit = f"it called the function of a {call.norm}"
+            return None
         return self._ran(module, (call.input,), call.output)
 
     def _input(self, args, output):
