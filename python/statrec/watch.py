@@ -198,7 +198,7 @@ class Watch:
         if not masked and self._taps:
             self._notices.once(("mask", sites), f"run.mask(sites={sites!r:.80}) has no effect: it is none of the "
                                f"{len(self._taps)} sites, which run.sites names")
-        mask, self._masked = None if valid is None else Mask(torch.as_tensor(valid)), True
+        mask, self._masked = None if valid is None else Mask(valid), True
         for tap in masked:
             tap.set_mask(mask)
 

@@ -130,7 +130,7 @@ def _joined(a, b):
 
 
 def _value(bits):
-    return torch.tensor([bits], dtype=torch.int32).view(torch.float32).item()
+    return torch.tensor([bits], dtype=torch.int32, device="cpu").view(torch.float32).item()
 
 
 def _quantile(histogram, part, parts):
