@@ -559,18 +559,18 @@ class Watch:
     def close(self, status: Optional[str] = None, reason: str = "") -> None:
         """Closes the file. status: "complete" ("diverged" if the last loss is not finite),
         "interrupted" or "failed"."""
-        frozen = self._in_evaluation()
-        if frozen and self._verbose:
-            print(f"statrec: {self.path}: {frozen}", file=sys.stderr)
-        self._end(status, reason or "; ".join(filter(None, (self._notices.not_recorded(), frozen))))
+        without = self._without_rows()
+        if without and self._verbose:
+            print(f"statrec: {self.path}: {without}", file=sys.stderr)
+        self._end(status, reason or "; ".join(filter(None, (self._notices.not_recorded(), without))))
 
-    def _in_evaluation(self):
-        """"'NAME' and 3 more: no rows (evaluation mode)", of sites that were so in all training passes; or ""."""
+    def _without_rows(self):
+        """"'NAME' and 3 more: no rows (REASON)", of sites that have none in the whole file; or ""."""
         if not self._live:
             return ""
         with contextlib.suppress(Exception):  # _end() meets it too
             self._drain()
-        return self._notices.evaluated(self._taps, self._rows.silent)
+        return self._notices.without_rows(self._taps, self._rows)
 
     def _end(self, status, reason):
         if self._closed or self._pid != os.getpid():

@@ -20,10 +20,10 @@ def overwritten(tap, placed=None):
 class Waiting:
     """A forward pass that waits for its backward pass; x and g are read then. Called as a prehook of the node
     that made the output."""
-    __slots__ = ("cards", "card", "plan", "x", "version", "valid", "serial", "output", "shape", "gain")
+    __slots__ = ("cards", "card", "plan", "x", "version", "valid", "serial", "output", "shape", "gain", "order")
 
-    def __init__(self, cards, card, plan, x, valid, output, shape):
-        shared, self.gain = cards.shared, card.gain
+    def __init__(self, cards, card, plan, x, valid, output, shape, order):
+        shared, self.gain, self.order = cards.shared, card.gain, order
         shared.serial = self.serial = shared.serial + 1
         self.cards, self.card, self.plan, self.valid = cards, card, plan, valid
         self.x, self.version, self.output, self.shape = x, x._version, output, shape
@@ -44,6 +44,8 @@ class Waiting:
             return
         start = time.perf_counter()
         try:
+            if self.order is not None:
+                g = g.permute(self.order)
             if x._version != self.version:
                 overwritten(tap)
             else:

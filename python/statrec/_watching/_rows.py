@@ -26,6 +26,7 @@ class Rows:
         self._evaluations = []  # they wait for the rows of the file
         self._sites, self._scalars, self.declared = {}, {}, False
         self.silent = set()  # sites without rows up to now
+        self.full, self.lacking = 0, {}  # steps with rows; {site: those in which it has none}
 
     @property
     def resumes(self):
@@ -120,6 +121,11 @@ class Rows:
         shown = {one.site for one in known}
         if self.silent:
             self.silent -= shown
+        if known:
+            self.full += 1
+        if known and len(shown) < len(self._sites):
+            for site in [site for site in self._sites if site not in shown]:
+                self.lacking[site] = self.lacking.get(site, 0) + 1
         self._put_running(shown, running)
         for site in shown & set(named):
             for name, values in named[site].items():

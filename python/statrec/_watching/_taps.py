@@ -358,7 +358,7 @@ class Tap(Hook):
             if rows.shape[0] > 0:
                 counts = _activations.Counts(
                     rows, *_activations.normalized(self.module(), self.gain(), y))
-                source_of(output, self.observed).grad_fn.register_prehook(
+                source_of(output, self.observed)[0].grad_fn.register_prehook(
                     _activations.Waiting(self, counts, next(self.shared.order)))
 
     def activated(self, counts, serial):
