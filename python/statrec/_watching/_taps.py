@@ -367,7 +367,10 @@ class Tap(Hook):
     def plain_gain(self):
         """The gain as the module has it, to be asked for in the forward pass. Autograd refuses a backward pass after
         it has changed."""
-        return None if self.site.gain is None else self.read(self.site.gain)
+        gain, module = self.site.gain, self.module()
+        if gain is None or module is None:
+            return None
+        return self.read(gain) if module._modules else gain(module)  # a parametrization is a part
 
     def read(self, function):
         """function(module), without a parametrization that runs; None where the module is gone."""
