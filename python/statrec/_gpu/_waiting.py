@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from .._watching import _arrivals, _engine, _sums
+from .._watching import _arrivals, _engine, _kinds, _sums
 from ._board import NODE, READ
 from ._plan import Known, Placed
 
@@ -32,7 +32,7 @@ class Waiting:
         g, x, tap = grads[self.output], self.x, self.card.tap
         shared = tap.shared
         plain = _engine.task() == shared.task or shared.run() == _engine.PLAIN
-        if g is None or not shared.on or self.serial <= shared.begun:
+        if g is None or not shared.on or self.serial <= shared.begun or _kinds.captured(g):
             tap.late(self.serial)
             return
         if (tap.passes or not plain) and not tap.counts(self.serial):
@@ -119,7 +119,7 @@ class NodeWaiting:
         mean, inverse, tap, g = self.mean, self.inverse, self.card.tap, grads[0]
         shared = tap.shared
         plain = _engine.task() == shared.task or shared.run() == _engine.PLAIN
-        if mean is None or g is None or not shared.on or self.serial <= shared.begun:
+        if mean is None or g is None or not shared.on or self.serial <= shared.begun or _kinds.captured(g):
             tap.late(self.serial)
             return
         if plain or not shared.run()[1]:

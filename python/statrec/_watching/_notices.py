@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 
-from . import _sites
+from . import _kinds, _sites
 from ._say import warn
 
 _NO_FORWARD = "no forward pass of any site was seen: step() comes after it"
@@ -55,7 +55,7 @@ class Notices:
 
     def _misfit(self, tap):
         """Counts a site whose tensors could not be recorded in this step, with one warning for each."""
-        why, tap.misfit = tap.misfit, None
+        why, tap.misfit = tap.misfit or _kinds.CAPTURED, None
         known = self._misfits.setdefault(tap.site.name, {})
         if not known:
             warn(f"{tap.site.name!r} is not recorded: {why}")
@@ -78,7 +78,7 @@ class Notices:
 
     def step(self, taps, shared, passes):
         """What is remarkable about the passes of a step."""
-        missing = [tap for tap in taps if tap.misfit is not None]
+        missing = [tap for tap in taps if tap.misfit is not None or tap.captured and not tap.passes]
         for tap in missing:
             self._misfit(tap)
         self._repeated(shared)

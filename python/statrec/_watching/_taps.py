@@ -99,7 +99,7 @@ class Tap(Hook):
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
         self.known = None  # the Layout of the pass before
-        self.evaluated = False  # by frozen()
+        self.evaluated = self.captured = False  # by frozen(); in a CUDA graph: there is no pass to be seen from then on
         self.activations = None  # (serial, Counts) of this step
         self.card = None  # what _cards keeps of it
         # of the passes: whether they are of backward(); whether one lacked its sums; whether they are not right
@@ -152,7 +152,7 @@ class Tap(Hook):
         if self.signature is not None and (kwargs or len(args) != 1) and self._otherwise(module, args, kwargs):
             return None
         compiling = _is_compiling()  # the compiler must guard on little of what steps change
-        if not compiling and (
+        if not compiling and not _kinds.captured(output) and (
                 self.card is not None and shared.cards is not None
                 and shared.cards.again(self, module, args, output)
                 or self.usual is not None and _nodes.as_usual(self, module, output)
@@ -195,6 +195,9 @@ class Tap(Hook):
 
     def _ran(self, module, args, output):
         """A forward pass outside of a compiler. What it returns, if not None, is the output."""
+        if _kinds.captured(output):
+            self.misfit, self.captured = _kinds.CAPTURED, True
+            return None
         if not (self.reads("its input", args[0] if args else None)
                 and self.reads("its output", output)):
             return None
