@@ -403,7 +403,7 @@ class Watch:
         for tap in self._taps:
             if tap.width is None:
                 self._notices.never(tap)
-        self._gathered = [(tap.site, tap.width) for tap in self._taps if tap.width is not None]
+        self._gathered = self._rows.settle()
         lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
         if lazy:
             self._running = _running.Kept({**self._running, **_running.initial(lazy)})

@@ -1,4 +1,6 @@
 """statrec.watch on a GPU with padding and views, in Triton's interpreter."""
+import time
+import warnings
 from unittest import mock
 
 from card_case import CardCase
@@ -9,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from statrec._gpu import _board, _kernels
+from statrec._gpu import _board, _kernels, _sent
 
 
 class Padding(CardCase):
@@ -62,6 +64,40 @@ class Padding(CardCase):
             loss.backward()
             run.step()
         self.close_to(run.recorder.passes("0")[0], want)
+
+
+class Layouts(CardCase):
+    def test_norms_over_groups(self):
+        last = torch.channels_last
+        for norm, shape, form in ((nn.GroupNorm(2, 6), (5, 6, 4, 3), last), (nn.InstanceNorm2d(6), (5, 6, 4, 3), last),
+                                  (nn.GroupNorm(1, 6), (5, 6, 1, 1), last), (nn.GroupNorm(2, 6), (9, 6), None),
+                                  (nn.GroupNorm(2, 6), (5, 6, 4, 3), None)):
+            x = torch.randn(shape) + 0.5
+            x, weight = x if form is None else x.contiguous(memory_format=form), torch.randn(shape)
+            run, g = self.step(norm, x, weight, 3)
+            x64 = x.double().requires_grad_()
+            dx, = torch.autograd.grad(norm.double()(x64), x64, g.double())
+            for step in run.recorder.steps:
+                self.assertAlmostEqual(step["scalars"]["1", "dx_norm"] / dx.norm().item(), 1, 5)
+
+
+class Writer(CardCase):
+    def test_sites_are_those_of_the_first_step(self):
+        """However late the thread writes it."""
+        received = _sent.Sent.received
+        for delay in (0.0, 0.5):
+            model = nn.ModuleList([nn.LayerNorm(6), nn.Tanh(), nn.LayerNorm(6)])
+            self.patch(_sent.Sent, "received", lambda sent, at: (time.sleep(delay), received(sent, at))[1])
+            with warnings.catch_warnings(record=True), fake_watch(model, observe="1") as run:
+                for step in range(3):
+                    x = torch.randn(7, 6, requires_grad=True)
+                    for module in ((model[0],) if step == 0 else (model[1], model[2], model[0])):
+                        x = module(x)
+                    x.sum().backward()
+                    run.step()
+                    time.sleep(0.3 if delay == 0 else 0)
+            self.assertEqual([(site["name"], site["depth"]) for site in run.recorder.sites], [("0", 0), ("2", 1)])
+            self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [1, 2, 2])
 
 
 class Views(CardCase):

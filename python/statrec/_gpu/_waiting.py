@@ -101,6 +101,8 @@ class Waiting:
         with torch.no_grad():
             g, x = (_sums.upcast(t if plan.planes or t.shape != plan.shape else plan.formed(t)).reshape(shape)
                     for t in (g, x))
+            if site.groups and not plan.planes:
+                g, x = (_sums.planes(one, plan.shape[0]) for one in (g, x))
             slot.more[:2].add_(_sums.row_norms(g, x, slot.gain if slot.gained else None,
                                                site.eps * site.share, site.uses == "psi2", site.groups))
 

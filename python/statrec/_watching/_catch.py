@@ -130,8 +130,7 @@ class Catch:
             self.tap.misfit = "its input was overwritten before the backward pass"
             return
         tap, site, layout = self.tap, self.tap.site, self.layout
-        normed = (tap.shared.norms and site.groups is not None
-                  and (not site.groups or layout.planes or layout.index is None and x.dim() == 2))
+        normed = tap.shared.norms and site.groups is not None and (not site.groups or layout.index is None)
         squares = normed and not site.groups and not layout.planes
         if self.mean is None and self.read_in_place(tap, layout, g, x, squares):
             if normed and not squares:
@@ -150,6 +149,8 @@ class Catch:
         """What the Pass that came just now lacks: the squares of row norms, of g and x as Layout
         makes them."""
         kept = tap.passes[-1]
+        if site.groups and not self.layout.planes:
+            g, x = (_sums.planes(one, self.shape[0]) for one in (g, x))
         kept.norms = _sums.row_norms(g, x, kept.gamma, site.eps * site.share, site.uses == "psi2",
                                      site.groups)
 

@@ -73,6 +73,11 @@ class Layout:
         return (x.float() if x.dtype in _HALVES else x).contiguous()
 
 
+def planes(rows, samples):
+    """[N, width, L] of rows [N L, width], the last ones within a sample."""
+    return rows.view(samples, -1, rows.shape[1]).transpose(1, 2)
+
+
 # -- which kernels ----------------------------------------------------------------------------
 
 def _kernels_agree(dtype):
