@@ -49,6 +49,17 @@ class AddNorm(nn.Module):
         return y if scale is None else y * (1 + scale)
 
 
+def decorated(function):
+    def forward(self, *given, **named):
+        return function(self, *given, **named)
+    return forward
+
+
+class WrappedNorm(AddNorm):
+    """Its signature does not say what it takes."""
+    forward = decorated(AddNorm.forward)
+
+
 class EitherNorm(nn.Module):
     """One of two functions, and an activation."""
 
@@ -139,6 +150,14 @@ class Calls(WatchCase):
             run, said, given = self.record(call)
             self.assertEqual(said, [])
             self.close_to(run.recorder.passes("0", 2)[0], reference(*given))
+
+    def test_behind_a_decorator(self):
+        for call in (lambda norm, x, step: norm(x), lambda norm, x, step: norm(x=x)):
+            run, said, given = self.record(call, WrappedNorm(6))
+            self.assertEqual(said, [])
+            self.close_to(run.recorder.passes("0", 2)[0], reference(*given))
+        run, said, _ = self.record(lambda norm, x, step: norm(x, residual=x), WrappedNorm(6))
+        self.assertEqual(run.recorder.passes("0", 2), [])
 
     def test_with_more_where_nothing_is_recorded(self):
         def call(norm, x, step):

@@ -46,7 +46,8 @@ class Handle:
     def remove(self):
         """Removes the hook, and dicts of ours that are empty."""
         self._handle.remove()
-        own = vars(self._module() or self)
+        module = self._module()
+        own = {} if module is None else vars(module)
         for name in _DICTS:
             if type(own.get(name)) is _Dict and not own[name]:
                 own[name] = OrderedDict()
