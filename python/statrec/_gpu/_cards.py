@@ -19,7 +19,7 @@ import torch
 
 from .. import _native
 from . import _kernels
-from .._watching import _believed, _nodes
+from .._watching import _believed, _kinds, _nodes
 from .._watching._catch import saving, source_of
 from .._watching._caught import copy_all
 from .._watching._kinds import wrapped
@@ -57,7 +57,7 @@ class Cards:
         card, shared = tap.card, tap.shared
         if (type(output) is not torch.Tensor or not shared.on or shared.activations or tap.mask is not None
                 or shared.phase != tap.phase or not module.training or not _is_grad_enabled()
-                or saving(False) is not None or wrapped(output)):
+                or saving(False) is not None or wrapped(output) or _kinds.captured(output)):
             return False
         start = time.perf_counter()
         try:

@@ -152,7 +152,7 @@ class Tap(Hook):
         if self.signature is not None and (kwargs or len(args) != 1) and self._otherwise(module, args, kwargs):
             return None
         compiling = _is_compiling()  # the compiler must guard on little of what steps change
-        if not compiling and not _kinds.captured(output) and (
+        if not compiling and (
                 self.card is not None and shared.cards is not None
                 and shared.cards.again(self, module, args, output)
                 or self.usual is not None and _nodes.as_usual(self, module, output)
