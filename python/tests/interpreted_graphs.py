@@ -1,4 +1,5 @@
-"""statrec.watch beside CUDA graphs: in Triton's interpreter, with a function that says that one is being captured."""
+"""statrec.watch beside CUDA graphs: in Triton's interpreter, where a capture is pretended."""
+
 import contextlib
 import warnings
 from unittest import mock
@@ -33,12 +34,18 @@ class Graphs(CardCase):
         return stack
 
     def model(self, dtype=torch.float32):
-        return nn.Sequential(nn.Linear(5, 6), nn.LayerNorm(6), nn.BatchNorm1d(6), Tapped(6), nn.Linear(6, 6),
-                             nn.LayerNorm(6)).to(dtype)
+        return nn.Sequential(
+            nn.Linear(5, 6),
+            nn.LayerNorm(6),
+            nn.BatchNorm1d(6),
+            Tapped(6),
+            nn.Linear(6, 6),
+            nn.LayerNorm(6),
+        ).to(dtype)
 
     def record(self, dtype, first):
-        """Six steps of the modules up to `first`, and of the others apart. In the third the former are captured, and
-        later steps are replays of theirs: the run, and its warnings."""
+        """Six steps of the modules up to `first`, and of the others apart. In the third the former
+        are captured, and later steps are replays of theirs: the run, and its warnings."""
         model = self.model(dtype)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
@@ -66,17 +73,27 @@ class Graphs(CardCase):
         for dtype in (torch.float32, torch.float64):
             self.doCleanups()
             run, said = self.record(dtype, 4)
-            self.assertEqual([sorted({one["site"] for one in step["passes"]}) for step in run.recorder.steps],
-                             2 * [["1", "2", "3", "5"]] + 4 * [["5"]])
-            self.assertEqual(run.recorder.reason, f"not recorded in 4 of 6 steps: '1' and 2 more: {_kinds.CAPTURED}")
+            self.assertEqual(
+                [sorted({one["site"] for one in step["passes"]}) for step in run.recorder.steps],
+                2 * [["1", "2", "3", "5"]] + 4 * [["5"]],
+            )
+            self.assertEqual(
+                run.recorder.reason,
+                f"not recorded in 4 of 6 steps: '1' and 2 more: {_kinds.CAPTURED}",
+            )
             self.assertEqual(len(said), 3)
 
     def test_all_of_it(self):
         for dtype in (torch.float32, torch.float64):
             self.doCleanups()
             run, said = self.record(dtype, 6)
-            self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [4, 4, 0, 0, 0, 0])
-            self.assertEqual(run.recorder.reason, f"not recorded in 4 of 6 steps: '1' and 3 more: {_kinds.CAPTURED}")
+            self.assertEqual(
+                [len(step["passes"]) for step in run.recorder.steps], [4, 4, 0, 0, 0, 0]
+            )
+            self.assertEqual(
+                run.recorder.reason,
+                f"not recorded in 4 of 6 steps: '1' and 3 more: {_kinds.CAPTURED}",
+            )
 
     def test_a_backward_pass_alone(self):
         model = nn.Sequential(nn.Identity(), nn.LayerNorm(6))
@@ -92,7 +109,11 @@ class Graphs(CardCase):
     def test_forward_alone(self):
         model = self.model()
         self.doCleanups()
-        with self.assertWarns(RuntimeWarning), fake_watch(model, forward=True) as run, torch.no_grad():
+        with (
+            self.assertWarns(RuntimeWarning),
+            fake_watch(model, forward=True) as run,
+            torch.no_grad(),
+        ):
             for step in range(2):
                 with self.capture() if step else contextlib.nullcontext():
                     model(torch.randn(7, 5))

@@ -1,4 +1,4 @@
-"""torch.set_default_device and set_default_dtype are for the host's tensors: those of the recorder name theirs."""
+"""torch.set_default_device and set_default_dtype are for the host's tensors alone."""
 
 import contextlib
 import unittest
@@ -25,8 +25,17 @@ class OwnNorm(nn.Module):
 
 def model():
     torch.manual_seed(3)
-    return nn.Sequential(nn.Conv2d(3, 6, 1), nn.BatchNorm2d(6), nn.GroupNorm(2, 6), nn.Flatten(2), nn.LayerNorm(20),
-                         OwnNorm(20), nn.LazyBatchNorm1d(), nn.Linear(20, 5), nn.RMSNorm(5))
+    return nn.Sequential(
+        nn.Conv2d(3, 6, 1),
+        nn.BatchNorm2d(6),
+        nn.GroupNorm(2, 6),
+        nn.Flatten(2),
+        nn.LayerNorm(20),
+        OwnNorm(20),
+        nn.LazyBatchNorm1d(),
+        nn.Linear(20, 5),
+        nn.RMSNorm(5),
+    )
 
 
 @contextlib.contextmanager
@@ -47,7 +56,7 @@ def record(around, **options):
         for step in range(3):
             if "forward" not in options:
                 run.mask([True] * 5 + [False] * 2)
-            for batch in batches[2 * step:2 * step + 2]:
+            for batch in batches[2 * step : 2 * step + 2]:
                 loss = net(batch).square().sum()
                 loss.backward()
             run.step(loss=loss, lr=0.1)
@@ -56,7 +65,12 @@ def record(around, **options):
 
 class Defaults(WatchCase):
     def test_they_do_not_matter(self):
-        for options in (dict(), dict(repeat="merge", activations_every=1), dict(forward=True), dict(every=2)):
+        for options in (
+            dict(),
+            dict(repeat="merge", activations_every=1),
+            dict(forward=True),
+            dict(every=2),
+        ):
             want = record(contextlib.nullcontext(), **options)
             self.assertIsNone(want[2])
             self.assertGreater(len(want[1][1]["passes"]), 4)

@@ -19,24 +19,34 @@ class Turned(nn.LayerNorm):
             raise ValueError("images or sequences")
         last = [0, *range(2, x.dim()), 1]
         back = [0, x.dim() - 1, *range(1, x.dim() - 1)]
-        return F.layer_norm(x.permute(last), self.normalized_shape, self.weight, self.bias, self.eps).permute(back)
+        return F.layer_norm(
+            x.permute(last), self.normalized_shape, self.weight, self.bias, self.eps
+        ).permute(back)
 
 
 class PermutedViews(WatchCase):
     def passes(self, act, shape, form=lambda x: x, **options):
-        """What is recorded of Turned behind a convolution and before act, in three steps, and what it must be."""
+        """What is recorded of Turned before act, in three steps, and what it must be."""
         torch.manual_seed(2)
         kind = nn.Conv2d if len(shape) == 4 else nn.Conv1d
-        model = nn.Sequential(kind(shape[1], shape[1], 1), nn.BatchNorm2d(shape[1]) if len(shape) == 4 else nn.Tanh(),
-                              Turned(shape[1]), act)
+        model = nn.Sequential(
+            kind(shape[1], shape[1], 1),
+            nn.BatchNorm2d(shape[1]) if len(shape) == 4 else nn.Tanh(),
+            Turned(shape[1]),
+            act,
+        )
         nn.init.uniform_(model[2].weight, 0.5, 1.5)
         want, recorded = [], []
         with fake_watch(model, "2", **options) as run:
             for _ in range(3):
                 x, weight = form(torch.randn(shape)), torch.randn(shape)
                 h = model[1](model[0](x)).detach()
-                y = F.layer_norm(h.movedim(1, -1), shape[1:2], model[2].weight, model[2].bias).movedim(-1, 1).detach()
-                g, = torch.autograd.grad((F.relu(y.requires_grad_()) * weight).sum(), y)
+                y = (
+                    F.layer_norm(h.movedim(1, -1), shape[1:2], model[2].weight, model[2].bias)
+                    .movedim(-1, 1)
+                    .detach()
+                )
+                (g,) = torch.autograd.grad((F.relu(y.requires_grad_()) * weight).sum(), y)
                 want.append(reference(h, g, True))
                 (model(x) * weight).sum().backward()
                 run.step()
@@ -45,7 +55,7 @@ class PermutedViews(WatchCase):
         return run, recorded, want
 
     def test_what_comes_in_place_behind_them(self):
-        last = (lambda x: x.contiguous(memory_format=torch.channels_last))
+        last = lambda x: x.contiguous(memory_format=torch.channels_last)
         for act in (nn.ReLU(inplace=True), nn.ReLU()):
             for shape in ((4, 6, 5, 7), (6, 6, 6, 6), (1, 6, 1, 5), (2, 6, 1, 1), (4, 6, 5)):
                 for form in (lambda x: x, last) if len(shape) == 4 else (lambda x: x,):
@@ -54,7 +64,9 @@ class PermutedViews(WatchCase):
                         self.assertEqual(len(recorded), 3, (act, shape))
                         for one, must in zip(recorded, want):
                             self.close_to(one, must, 4e-6)
-                        self.assertEqual(len(run.recorder.steps[1]["scalars"]), 10 if options else 2)
+                        self.assertEqual(
+                            len(run.recorder.steps[1]["scalars"]), 10 if options else 2
+                        )
 
 
 class Missing(WatchCase):
@@ -79,7 +91,10 @@ class Missing(WatchCase):
             self.train(run, model, step)
 
         run, said = self.record(self.model(), act)
-        text = "'2': no rows (no forward pass in training mode; modules that came after watch() have no hooks)"
+        text = (
+            "'2': no rows (no forward pass in training mode; "
+            "modules that came after watch() have no hooks)"
+        )
         self.assertEqual((said, run.recorder.reason), ([f"statrec: run.h5: {text}"], text))
 
     def test_replaced_in_the_middle(self):
@@ -105,7 +120,9 @@ class Missing(WatchCase):
     def test_in_some_steps(self):
         def act(run, model, step):
             model[2].train(step > 1)
-            (model if step else model[1:])(torch.randn(7, 5 if step else 6)).square().sum().backward()
+            (model if step else model[1:])(
+                torch.randn(7, 5 if step else 6)
+            ).square().sum().backward()
 
         run, said = self.record(self.model(), act)
         self.assertEqual((said, run.recorder.reason), ([], "'2': no rows in 2 of 4 steps"))

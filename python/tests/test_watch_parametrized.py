@@ -1,4 +1,4 @@
-"""Gains that a parametrization makes: what the forward pass had is recorded, and it runs no more often."""
+"""Gains that a parametrization makes: that of the pass is recorded, without another run."""
 
 import copy
 import unittest
@@ -41,7 +41,11 @@ def dropout(norm):
 
 def counted(norm):
     parametrize.register_parametrization(norm, "weight", Counted())
-    parametrize.register_parametrization(norm, "bias", Counted()) if getattr(norm, "bias", None) is not None else None
+    (
+        parametrize.register_parametrization(norm, "bias", Counted())
+        if getattr(norm, "bias", None) is not None
+        else None
+    )
     return norm
 
 
@@ -53,8 +57,11 @@ def build(*norms):
 def train(model, watched, **options):
     """Three steps: the run, the weights, the random state, and the gains that norms made."""
     gains, run = [], fake_watch(model, **options) if watched else None
-    handles = [module.register_forward_hook(lambda module, args, made: gains.append(made.detach().clone()))
-               for name, module in model.named_modules() if name.endswith("parametrizations.weight")]
+    handles = [
+        module.register_forward_hook(lambda module, args, made: gains.append(made.detach().clone()))
+        for name, module in model.named_modules()
+        if name.endswith("parametrizations.weight")
+    ]
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     torch.manual_seed(5)
     for _ in range(3):
@@ -85,13 +92,22 @@ class Parametrized(WatchCase):
         if recorded:
             self.assertEqual((len(gains), run.recorder.reason), (3, ""))
         for step, gain in enumerate(gains if recorded else ()):
-            one, = run.recorder.passes("1", step)
+            (one,) = run.recorder.passes("1", step)
             found = torch.as_tensor(one["gamma"], dtype=torch.float64)
             self.assertLess((found - gain.reshape(-1).double()).abs().max(), 1e-6)
 
     def test_what_the_pass_had(self):
-        for change in (dropout, counted, lambda norm: parametrizations.weight_norm(norm, "weight", dim=None)):
-            for norm in (nn.LayerNorm, nn.BatchNorm1d, nn.RMSNorm, lambda width: nn.GroupNorm(2, width)):
+        for change in (
+            dropout,
+            counted,
+            lambda norm: parametrizations.weight_norm(norm, "weight", dim=None),
+        ):
+            for norm in (
+                nn.LayerNorm,
+                nn.BatchNorm1d,
+                nn.RMSNorm,
+                lambda width: nn.GroupNorm(2, width),
+            ):
                 for options in (dict(), dict(activations_every=1)):
                     self.check(lambda: change(norm(6)), **options)
 
@@ -114,13 +130,17 @@ class Parametrized(WatchCase):
     def test_one_that_came_after_watch(self):
         """Is named, and runs no more often."""
         model = build(nn.LayerNorm(6))
-        with self.assertWarnsRegex(RuntimeWarning, "'1' is not recorded: a parametrization made its gain"):
+        with self.assertWarnsRegex(
+            RuntimeWarning, "'1' is not recorded: a parametrization made its gain"
+        ):
             with fake_watch(model) as run:
                 counted(model[1])
                 for _ in range(2):
                     model(torch.randn(7, 5)).square().sum().backward()
                     run.step()
-        self.assertEqual(model[1].parametrizations.weight[0].calls, 3)  # one of register_parametrization
+        self.assertEqual(
+            model[1].parametrizations.weight[0].calls, 3
+        )  # one of register_parametrization
         self.assertIsNone(run.failure)
         self.assertIn("not recorded: '1': a parametrization made its gain", run.recorder.reason)
 

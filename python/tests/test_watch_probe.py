@@ -1,4 +1,5 @@
-"""Norms that are probed: each by its own settings, and only as they are called; the probe moves no random state."""
+"""Norms that are probed: each by its own settings, and only as they
+are called; the probe moves no random state."""
 
 import random
 import types
@@ -52,11 +53,13 @@ class AddNorm(nn.Module):
 def decorated(function):
     def forward(self, *given, **named):
         return function(self, *given, **named)
+
     return forward
 
 
 class WrappedNorm(AddNorm):
     """Its signature does not say what it takes."""
+
     forward = decorated(AddNorm.forward)
 
 
@@ -86,8 +89,11 @@ class RandomNorm(nn.Module):
 
 
 def states():
-    return (torch.get_rng_state().tolist(), random.getstate(),
-            None if numpy is None else numpy.random.get_state()[1].tolist())
+    return (
+        torch.get_rng_state().tolist(),
+        random.getstate(),
+        None if numpy is None else numpy.random.get_state()[1].tolist(),
+    )
 
 
 class Settings(WatchCase):
@@ -98,12 +104,17 @@ class Settings(WatchCase):
             model(torch.randn(3, 4, 5)).square().sum().backward()
             run.step()
         passes = {name: run.recorder.passes(name)[0] for name in run.sites}
-        return {name: (site["norm"], site["eps"], passes[name]["gamma"]) for name, site in
-                ((site["name"], site) for site in run.recorder.sites)}
+        return {
+            name: (site["norm"], site["eps"], passes[name]["gamma"])
+            for name, site in ((site["name"], site) for site in run.recorder.sites)
+        }
 
     def test_settings_of_any_kind(self):
         for other in (dict(act=torch.tanh), dict(act=nn.functional.softplus), dict(dims=(0, 1))):
-            for norms, name in (((AnyNorm(6), AnyNorm(6, **other)), "1"), ((AnyNorm(6, **other), AnyNorm(6)), "2")):
+            for norms, name in (
+                ((AnyNorm(6), AnyNorm(6, **other)), "1"),
+                ((AnyNorm(6, **other), AnyNorm(6)), "2"),
+            ):
                 self.assertEqual(list(self.found(*norms)), [name], other)
 
     def test_configs(self):
@@ -115,7 +126,9 @@ class Settings(WatchCase):
             self.assertEqual([eps for _, eps, _ in found.values()], [1e-5, 1e-5, 1e-3])
             for (_, _, gain), norm in zip(found.values(), norms):
                 want = norm.weight.double() + norm.config.offset
-                self.assertLess((torch.as_tensor(gain, dtype=torch.float64) - want).abs().max(), 1e-6)
+                self.assertLess(
+                    (torch.as_tensor(gain, dtype=torch.float64) - want).abs().max(), 1e-6
+                )
 
     def test_a_setting_that_changes_later(self):
         norm = AnyNorm(6)
@@ -145,8 +158,11 @@ class Calls(WatchCase):
         return run, [str(one.message) for one in said if "statrec" in str(one.message)], (x, y.grad)
 
     def test_with_its_input_alone(self):
-        for call in (lambda norm, x, step: norm(x), lambda norm, x, step: norm(x=x),
-                     lambda norm, x, step: norm(x, None, scale=None)):
+        for call in (
+            lambda norm, x, step: norm(x),
+            lambda norm, x, step: norm(x=x),
+            lambda norm, x, step: norm(x, None, scale=None),
+        ):
             run, said, given = self.record(call)
             self.assertEqual(said, [])
             self.close_to(run.recorder.passes("0", 2)[0], reference(*given))
@@ -172,15 +188,23 @@ class Calls(WatchCase):
 
     def test_with_more(self):
         other = torch.randn(7, 6)
-        for call in (lambda norm, x, step: norm(x, other), lambda norm, x, step: norm(x, scale=other),
-                     lambda norm, x, step: norm(residual=other, x=x), lambda norm, x, step: norm(x, eps=1.0)):
+        for call in (
+            lambda norm, x, step: norm(x, other),
+            lambda norm, x, step: norm(x, scale=other),
+            lambda norm, x, step: norm(residual=other, x=x),
+            lambda norm, x, step: norm(x, eps=1.0),
+        ):
             run, said, _ = self.record(call)
             self.assertEqual([run.recorder.passes("0", step) for step in range(3)], [[]] * 3)
             self.assertEqual(len(said), 1)
-            self.assertIn("not recorded: '0': it was called with more than its input", run.recorder.reason)
+            self.assertIn(
+                "not recorded: '0': it was called with more than its input", run.recorder.reason
+            )
 
     def test_with_more_in_one_step(self):
-        run, _, given = self.record(lambda norm, x, step: norm(x, torch.ones(7, 6)) if step == 1 else norm(x))
+        run, _, given = self.record(
+            lambda norm, x, step: norm(x, torch.ones(7, 6)) if step == 1 else norm(x)
+        )
         self.assertEqual([len(run.recorder.passes("0", step)) for step in range(3)], [1, 0, 1])
         self.close_to(run.recorder.passes("0", 2)[0], reference(*given))
         self.assertIn("not recorded in 1 of 3 steps: '0': it was called with", run.recorder.reason)
@@ -188,7 +212,10 @@ class Calls(WatchCase):
     def test_another_function(self):
         run, _, _ = self.record(lambda norm, x, step: norm(x, step != 1), EitherNorm(6))
         self.assertEqual([len(run.recorder.passes("0", step)) for step in range(3)], [1, 0, 1])
-        self.assertIn("not recorded in 1 of 3 steps: '0': it called the function of a rmsnorm", run.recorder.reason)
+        self.assertIn(
+            "not recorded in 1 of 3 steps: '0': it called the function of a rmsnorm",
+            run.recorder.reason,
+        )
 
 
 if __name__ == "__main__":

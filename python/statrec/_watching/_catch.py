@@ -188,7 +188,8 @@ class Again(Catch):
         if (type(g) is not torch.Tensor or x is None or not shared.on or tap.passes or not stored
                 or self.serial <= shared.begun
                 or _engine.task() != shared.task and shared.run() != _engine.PLAIN
-                or self.order is not None or not shared.norms or site.groups != 0 or layout.planes or x._version != self.version
+                or self.order is not None or not shared.norms or site.groups != 0 or layout.planes
+                or x._version != self.version
                 or g.shape != self.shape or g.stride() != layout.stride or g.dtype is not layout.dtype
                 or not g.is_cpu):
             self.before(grads)

@@ -1,8 +1,9 @@
-"""Parameters that a parametrization makes (torch.nn.utils.parametrize), as the forward pass has had them.
+"""Parameters that a parametrization makes (torch.nn.utils.parametrize), as the forward pass had them.
 
-To read such a parameter runs its parametrization, which may draw random numbers or change buffers. So it is not
-read: hooks of the parametrizations keep what the module's own forward pass got.
+To read such a parameter runs its parametrization, which may draw random numbers or change buffers.
+So it is not read: hooks of the parametrizations keep what the module's own forward pass got.
 """
+
 from torch import nn
 from torch.nn.utils import parametrize
 
@@ -21,6 +22,7 @@ class Unseen(Exception):
 
 class _Keep(Hook):
     """Forward hook of a ParametrizationList. tensor: its last result, or None."""
+
     tensor = None
 
     def __call__(self, made, args, output):
@@ -28,10 +30,12 @@ class _Keep(Hook):
 
 
 def hooks(module):
-    """{(id of a module within, name): _Keep} of the parametrizations that there are, and handles of the hooks."""
+    """{(id of a module within, name): _Keep} of its parametrizations, and handles of the hooks."""
     keeps, handles = {}, []
     for part in module.modules():
-        for name, made in part.parametrizations.items() if parametrize.is_parametrized(part) else ():
+        for name, made in (
+            part.parametrizations.items() if parametrize.is_parametrized(part) else ()
+        ):
             keep = keeps[id(part), name] = _Keep()
             handles.append(Handle(made, keep))
     return keeps, handles

@@ -1,4 +1,5 @@
-"""How a module was called when it was probed: with its input, and the defaults of whatever else its forward takes."""
+"""How a module was called when it was probed: with its input, and the defaults of all else."""
+
 import inspect
 
 OTHERWISE = "it was called with more than its input, and what it computes then is not known"
@@ -20,4 +21,7 @@ class Signature:
             return True
         given = dict(zip(self.names[1:], args[1:]))
         given.update({name: value for name, value in kwargs.items() if name not in self.names[:1]})
-        return any(name not in self.defaults or value is not self.defaults[name] for name, value in given.items())
+        return any(
+            name not in self.defaults or value is not self.defaults[name]
+            for name, value in given.items()
+        )
