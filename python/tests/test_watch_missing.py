@@ -117,6 +117,11 @@ class Missing(WatchCase):
         text = "'aside': no rows (no backward pass of it came)"
         self.assertEqual((said, run.recorder.reason), ([f"statrec: run.h5: {text}"], text))
 
+    def test_no_step_is_recorded(self):
+        run, _ = self.record(self.model(), self.train, every=10)
+        text = "'1' and 2 more: no rows (no step was recorded: every= leaves steps out)"
+        self.assertEqual(run.recorder.reason, text)
+
     def test_in_some_steps(self):
         def act(run, model, step):
             model[2].train(step > 1)

@@ -14,6 +14,7 @@ _EMPTY = "they have no {} pass of any site"
 _LATE = "step() came between their forward pass and backward(), and comes after backward()"
 _AGAIN = "of several {} passes in a step the last is recorded"
 _NO_PASS = "no forward pass in training mode; modules that came after watch() have no hooks"
+_NO_STEP = "no step was recorded: every= leaves steps out"
 _NO_WIDTH = "it had no forward pass before the first step, its width is not known"
 
 
@@ -117,13 +118,13 @@ class Notices:
         found = {}
         for tap in taps if self._full or not self._empty else ():
             if tap.site in rows.silent and tap.site.name not in self._misfits and tap.site.name not in self._never:
-                found.setdefault(self._why(tap), []).append(tap.site.name)
+                found.setdefault(self._why(tap, rows.full), []).append(tap.site.name)
         return "; ".join(f"{_named(names)}: no rows ({why})" for why, names in found.items())
 
-    def _why(self, tap):
-        """Why a site has no rows at all."""
-        if tap.evaluated:
-            return "evaluation mode"
+    def _why(self, tap, full):
+        """Why a site has no rows at all. full: steps with rows."""
+        if tap.evaluated or not full:
+            return "evaluation mode" if tap.evaluated else _NO_STEP
         return _NO_PASS if tap.order is None else f"no {self._kind} pass of it came"
 
     def _at_times(self):
