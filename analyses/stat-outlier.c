@@ -148,7 +148,7 @@ static void part_row(const row_key *key, const segment *p, int64_t cuts) {
 }
 
 static void declare_parts(tsv *t) {
-    tsv_column(t, "to", "percent of training at which the part ends");
+    tsv_column(t, "to", "percent of these steps at which the part ends");
     tsv_column(t, "steps", "recorded steps");
     tsv_column(t, "nonfinite", "steps with NaN or infinity, in no other column");
     tsv_column(t, "median", "exact median");
