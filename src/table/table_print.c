@@ -98,7 +98,17 @@ static void note_cells(const grid *g, bool published, tsv *t) {
         }
 }
 
-/* Which site is a run's last BN layer. */
+/* ", from the final pass", or from which steps. */
+static void say_source(const sr_runfile *run, const char *from, char *text, size_t size) {
+    const int64_t steps = sr_run_get_info(run)->steps, last = table_last_tenth(steps);
+    if (strcmp(from, "steps") != 0)
+        snprintf(text, size, ", from the final pass");
+    else
+        snprintf(text, size, ", from the last %lld of %lld steps%s", (long long)last,
+                 (long long)steps, table_has_startup(run) ? "; includes the burn-in" : "");
+}
+
+/* Which site is a run's last BN layer, and from where its TID comes. */
 static void note_tid_sites(const grid *g, tsv *t) {
     bool shown = false;
     for (int i = 0; i < g->rows; i++) shown = shown || is_tid(g->row[i].quantity);
@@ -106,9 +116,15 @@ static void note_tid_sites(const grid *g, tsv *t) {
     for (int i = 0; i < g->runs && shown; i++) {
         sr_failure ignored = {0}; /* the cells report it */
         int64_t site = -1;
-        if (table_tid_site(g->run[i].run, true, &site, &ignored) != SR_OK || site < 0) continue;
-        tsv_note(t, "note", "%s: tid_* of %s", g->run[i].path,
-                 sr_run_get_site(g->run[i].run, site)->name);
+        double tid[2];
+        const char *from;
+        char source[128];
+        const sr_runfile *run = g->run[i].run;
+        if (table_tid_site(run, true, &site, &ignored) != SR_OK || site < 0) continue;
+        if (table_tid(run, site, tid, &from, &ignored) != SR_OK) continue;
+        say_source(run, from, source, sizeof source);
+        tsv_note(t, "note", "%s: tid_* of %s%s", g->run[i].path, sr_run_get_site(run, site)->name,
+                 source);
     }
 }
 
