@@ -28,7 +28,7 @@ enum {
     GROUP = 32,     /* GROUP times the draws of a block fit into 16 bits */
     MAXIMUM = BOOTSTRAP_TAILS - 1
 };
-_Static_assert(GROUP * UINT8_MAX <= UINT16_MAX, "sum_members");
+_Static_assert(GROUP *UINT8_MAX <= UINT16_MAX, "sum_members");
 
 static const double tail_quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
 
@@ -87,7 +87,7 @@ typedef struct fixed_series {
 } fixed_series;
 
 static int64_t block_begin(const fixed_series *s, int64_t block) {
-    return (int64_t)((__extension__(__int128) block * s->n) / s->blocks);
+    return block * s->n / s->blocks; /* at most 2^43 */
 }
 
 static void count_below(const fixed_series *s, double limit, uint32_t *below) {
@@ -131,26 +131,36 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static int64_t gather(const fixed_series *s, const window *w, member *to) {
-    int64_t members = 0;
+/* Values of value [count] in the window. */
+static int64_t count_in(const window *w, const double *value, int64_t count) {
+    int64_t in = 0;
+    for (int64_t i = 0; i < count; i++) in += (value[i] >= w->low) & (value[i] <= w->high);
+    return in;
+}
+
+/* Few lines have a member. */
+static void gather(const fixed_series *s, window *w) {
+    enum { LINE = 16 };
+    member *to = w->in;
     for (int64_t k = 0; k < s->blocks; k++) {
         const int64_t end = block_begin(s, k + 1);
-        for (int64_t i = block_begin(s, k); i < end; i++) {
-            to[members] = (member){s->value[i], (uint32_t)k};
-            members += s->value[i] >= w->low && s->value[i] <= w->high;
+        for (int64_t at = block_begin(s, k); at < end; at += LINE) {
+            const int64_t n = end - at < LINE ? end - at : LINE;
+            if (!count_in(w, s->value + at, n)) continue;
+            for (int64_t i = at; i < at + n; i++) {
+                *to = (member){s->value[i], (uint32_t)k};
+                to += (s->value[i] >= w->low) & (s->value[i] <= w->high);
+            }
         }
     }
-    return members;
 }
 
 static bool find_members(fixed_series *s, window *w) {
-    w->members = 0;
-    for (int64_t i = 0; i < s->n; i++)
-        w->members += s->value[i] >= w->low && s->value[i] <= w->high;
+    w->members = count_in(w, s->value, s->n);
     w->in = malloc((size_t)(w->members + 1) * sizeof *w->in); /* one that is written over */
     if (!w->in) return false;
     count_below(s, w->low, w->below);
-    gather(s, w, w->in);
+    gather(s, w);
     qsort(w->in, (size_t)w->members, sizeof *w->in, by_value);
     return true;
 }
@@ -202,33 +212,35 @@ static void sum_members(const uint8_t *times, const member *at, const member *en
             sum[c] = (uint16_t)(sum[c] + times[at->block * DRAW_LANES + c]);
 }
 
-/* The value at a rank, where before members at .. end - 1 there are `below` values. */
-static double value_at(const uint8_t *times, const member *at, const member *end, int c,
-                       uint32_t below, uint32_t rank) {
+/* The values of ranks among members at .. end - 1; returns how many. */
+static int find_in_group(const uint8_t *times, const member *at, const member *end, uint32_t below,
+                         const uint32_t rank[2], double value[2]) {
+    int found = 0;
     for (; at < end; at++) {
-        below += times[at->block * DRAW_LANES + c];
-        if (below > rank) return at->value;
+        const uint32_t next = below + times[at->block * DRAW_LANES];
+        for (int j = 0; j < 2; j++)
+            if (rank[j] >= below && rank[j] < next) value[j] = at->value, found++;
+        below = next;
     }
-    return NAN;
+    return found;
 }
 
-/* The values at a rank of each resample; NaN: outside the window. */
-static void find_ranks(const uint8_t *times, const window *w, const uint32_t *before,
-                       const uint32_t *rank, double *value) {
-    uint32_t below[DRAW_LANES];
-    int left = DRAW_LANES;
-    memcpy(below, before, sizeof below);
-    for (int c = 0; c < DRAW_LANES; c++) value[c] = NAN, left -= rank[c] < below[c];
+/* The values at two ranks of each resample, which has below[c] values before the window; NaN: outside
+ * it. */
+static void find_ranks(const uint8_t *times, const window *w, uint32_t *below,
+                       uint32_t rank[DRAW_LANES][2], double value[DRAW_LANES][2]) {
+    int left = 0;
+    for (int c = 0; c < DRAW_LANES; c++)
+        for (int j = 0; j < 2; j++) value[c][j] = NAN, left += rank[c][j] >= below[c];
     for (const member *at = w->in, *last = w->in + w->members, *end; at < last && left; at = end) {
         uint16_t sum[DRAW_LANES];
         end = last - at < GROUP ? last : at + GROUP;
         sum_members(times, at, end, sum);
         for (int c = 0; c < DRAW_LANES; c++) {
-            if (rank[c] >= below[c] && rank[c] < below[c] + sum[c]) {
-                value[c] = value_at(times, at, end, c, below[c], rank[c]);
-                left--;
-            }
-            below[c] += sum[c];
+            const uint32_t next = below[c] + sum[c];
+            if (rank[c][1] >= below[c] && rank[c][0] < next)
+                left -= find_in_group(times + c, at, end, below[c], rank[c], value[c]);
+            below[c] = next;
         }
     }
 }
@@ -245,8 +257,8 @@ static void find_largest(const uint8_t *times, const window *w, double *value) {
 static void find_quantiles(const fixed_series *s, const uint8_t *times, int tail, double *value) {
     const double p = tail_quantile[tail];
     const window *w = &s->window[tail && s->windows == 2];
-    uint32_t count[DRAW_LANES], below[DRAW_LANES], rank[DRAW_LANES], above[DRAW_LANES];
-    double high[DRAW_LANES];
+    uint32_t count[DRAW_LANES], below[DRAW_LANES], rank[DRAW_LANES][2];
+    double at[DRAW_LANES][2];
     if (tail == MAXIMUM) {
         find_largest(times, w, value);
         return;
@@ -254,13 +266,12 @@ static void find_quantiles(const fixed_series *s, const uint8_t *times, int tail
     sum_blocks(times, s->blocks, s->length, count);
     sum_blocks(times, s->blocks, w->below, below);
     for (int c = 0; c < DRAW_LANES; c++) {
-        rank[c] = (uint32_t)quantile_rank(count[c], p);
-        above[c] = (uint32_t)quantile_rank_above(count[c], p);
+        rank[c][0] = (uint32_t)quantile_rank(count[c], p);
+        rank[c][1] = (uint32_t)quantile_rank_above(count[c], p);
     }
-    find_ranks(times, w, below, rank, value);
-    find_ranks(times, w, below, above, high);
+    find_ranks(times, w, below, rank, at);
     for (int c = 0; c < DRAW_LANES; c++)
-        value[c] = quantile_between(count[c], p, value[c], high[c]);
+        value[c] = quantile_between(count[c], p, at[c][0], at[c][1]);
 }
 
 /* False: some order statistics are outside their windows. */
