@@ -7,6 +7,7 @@
 
 #include "analysis/bootstrap/bootstrap_fixed.h"
 #include "base/containers/hash.h"
+#include "base/large_pages.h"
 
 bool compare_same_unit(const compare_runs *p, int run, int stat) {
     const own_statistic *own = p->c->own[stat];
@@ -192,7 +193,7 @@ static sr_status member_read(member *m, const compare_runs *p, const compare_bat
                                   FROM_SCALARS};
     if (count) status = sample_rows(s, &p->window[run], p->plan.after, &first, &length, why);
     if (count && status == SR_OK) {
-        memory = malloc((size_t)(count * length + 1) * sizeof *memory);
+        memory = large_pages_alloc((size_t)(count * length + 1) * sizeof *memory);
         if (!memory) status = sr_fail(why, SR_MEMORY, "out of memory");
     }
     double **of = value + b->count; /* [count] without those that the run lacks */

@@ -9,6 +9,7 @@
 
 #include "analysis/columns/column_summary.h"
 #include "base/buckets.h"
+#include "base/large_pages.h"
 
 void sample_free(sample *x) {
     free(x->drawn);
@@ -31,7 +32,7 @@ sr_status sample_measure(sample *x, const sample_plan *s, double *value, int64_t
     static const double p[] = {0.5, 0.99};
     double least = INFINITY, largest = -INFINITY;
     *x = (sample){0};
-    double *copy = malloc((size_t)(rows + 1) * sizeof *copy);
+    double *copy = large_pages_alloc((size_t)(rows + 1) * sizeof *copy);
     if (!copy) return sr_fail(why, SR_MEMORY, "out of memory");
     x->count = gather_finite(value, value, rows, &least, &largest);
     x->nonfinite = rows - x->count;

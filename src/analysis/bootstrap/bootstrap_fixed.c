@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "analysis/columns/column_summary.h"
+#include "base/large_pages.h"
 #include "base/sort.h"
 
 enum {
@@ -167,7 +168,7 @@ static bool find_members(fixed_series *s, window *w) {
 
 /* all: one window of all values */
 static sr_status series_make(fixed_series *s, bool all, sr_failure *why) {
-    double *copy = malloc((size_t)s->n * sizeof *copy);
+    double *copy = large_pages_alloc((size_t)s->n * sizeof *copy);
     s->length = malloc((size_t)s->blocks * sizeof *s->length);
     bool ok = copy && s->length;
     for (int w = 0; w < WINDOWS; w++) {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/buckets.h"
+#include "base/large_pages.h"
 #include "base/sort.h"
 
 int64_t quantile_rank(int64_t count, double p) {
@@ -109,7 +110,7 @@ void summary_cells(tsv *t, const summary *s) {
 enum { MANY_VALUES = 1 << 16 }; /* for which threads are worth it */
 
 sr_status columns_create(column_block *b, int64_t columns, int64_t rows, sr_failure *why) {
-    b->memory = malloc((size_t)(columns * rows + 1) * sizeof *b->memory);
+    b->memory = large_pages_alloc((size_t)(columns * rows + 1) * sizeof *b->memory);
     b->value = malloc((size_t)(columns + 1) * sizeof *b->value);
     if (!b->memory || !b->value)
         return sr_fail(why, SR_MEMORY, "out of memory for %lld columns of %lld rows",
