@@ -58,32 +58,34 @@ column_quantiles quantiles_make(double *value, int64_t count, const double *p, i
     return q;
 }
 
-/* The mean is the sum in the order of steps, so it comes before value is reordered. */
-static void summarise(double *value, int64_t count, const double *p, int quantiles, double **at,
-                      summary *s) {
-    double sum = 0, least = INFINITY, largest = -INFINITY;
-    const int64_t n = gather_finite(value, value, count, &least, &largest);
-    *s = (summary){count, count - n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    if (n == 0) return;
-    for (int64_t i = 0; i < n; i++) sum += value[i];
-    s->mean = sum / (double)n, s->min = least, s->max = largest;
-    order_quantiles(value, n, p, quantiles);
-    for (int i = 0; i < quantiles; i++) *at[i] = quantile_of_sorted(value, n, p[i]);
-}
-
 double column_mean(const double *value, int64_t count) {
     double sum = 0;
     for (int64_t i = 0; i < count; i++) sum += value[i];
     return count ? sum / (double)count : NAN;
 }
 
+/* The mean is the sum in the order of steps, so it comes before value is reordered. mean: whether it
+ * is wanted. Each addition waits for the one before: it takes longer than the median. */
+static void summarise(double *value, int64_t count, bool mean, const double *p, int quantiles,
+                      double **at, summary *s) {
+    double least = INFINITY, largest = -INFINITY;
+    const int64_t n = gather_finite(value, value, count, &least, &largest);
+    *s = (summary){count, count - n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (n == 0) return;
+    s->min = least, s->max = largest;
+    if (mean) s->mean = column_mean(value, n);
+    order_quantiles(value, n, p, quantiles);
+    for (int i = 0; i < quantiles; i++) *at[i] = quantile_of_sorted(value, n, p[i]);
+}
+
 void summary_make(double *value, int64_t count, summary *s) {
     static const double p[] = {0.01, 0.25, 0.5, 0.75, 0.99};
-    summarise(value, count, p, 5, (double *[]){&s->q01, &s->q25, &s->median, &s->q75, &s->q99}, s);
+    summarise(value, count, true, p, 5,
+              (double *[]){&s->q01, &s->q25, &s->median, &s->q75, &s->q99}, s);
 }
 
 void summary_range(double *value, int64_t count, summary *s) {
-    summarise(value, count, (const double[]){0.5}, 1, (double *[]){&s->median}, s);
+    summarise(value, count, false, (const double[]){0.5}, 1, (double *[]){&s->median}, s);
 }
 
 void summary_columns(tsv *t) {

@@ -101,6 +101,12 @@ static sr_status read_form(const series *s, int n, const stat_form *f, int64_t f
 
 /* -- several statistics ---------------------------------------------------------------------- */
 
+static bool seen_before(const series *s, int k) {
+    for (int i = 0; i < k; i++)
+        if (s[i].stat == s[k].stat) return true;
+    return false;
+}
+
 /* The series of one statistic, side by side. */
 static sr_status read_scalars(const series *s, int series_count, int64_t first, int64_t count,
                               double *const *value, sr_failure *why) {
@@ -108,14 +114,13 @@ static sr_status read_scalars(const series *s, int series_count, int64_t first, 
     double **into = malloc((size_t)series_count * sizeof *into);
     sr_status status = alike && into ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int k = 0; k < series_count && status == SR_OK; k++) {
-        int n = 0, before = 0;
-        for (int i = 0; i < series_count; i++) {
+        int n = 0;
+        if (seen_before(s, k)) continue;
+        for (int i = k; i < series_count; i++) {
             if (s[i].stat != s[k].stat) continue;
-            before += i < k;
             alike[n] = s[i];
             into[n++] = value[i];
         }
-        if (before) continue;
         const stat_form *f = form_find(s[k].stat->name);
         status = f ? read_form(alike, n, f, first, count, into, why)
                    : read_dataset(alike, n, s[k].stat->name, first, count, into, why);
