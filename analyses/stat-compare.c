@@ -30,6 +30,7 @@
 #include "analysis/columns/column_summary.h"
 #include "analysis/compare_groups.h"
 #include "analysis/frame/stat_program.h"
+#include "base/program/progress.h"
 #include "base/sort.h"
 
 typedef struct settings {
@@ -432,11 +433,15 @@ static sr_status print_pairs(stat_table *t, sr_failure *why) {
     const comparison *p = t->state;
     const int64_t most = batch_most(p);
     FILE *spool = tmpfile();
+    progress line;
     sr_status status = spool ? SR_OK : spool_failed(why);
+    progress_begin(&line, "stat-compare", "series", p->pairs, !isatty(STDERR_FILENO));
     for (int64_t at = 0, n; at < p->pairs && status == SR_OK; at += n) {
         n = batch_size(p, at, most);
         status = spool_batch(p, &(compare_batch){p->pair + at, n}, fileno(spool), why);
+        progress_show(&line, at + n, NULL);
     }
+    progress_end(&line);
     if (status == SR_OK) status = print_spooled(p, fileno(spool), why);
     if (spool) fclose(spool);
     return status;
