@@ -6,7 +6,8 @@
  *     ratio = quantile(other) / quantile(first),   quantile: median, 99 % or maximum over steps;
  *                                                  of a group the mean over its runs
  *
- * with a percentile interval from a bootstrap (bootstrap.c, bootstrap_fixed.c) on two levels. It draws runs from each
+ * with a percentile interval from a bootstrap (bootstrap.c; long series: bootstrap_fixed.c) on two
+ * levels. It draws runs from each
  * group, then blocks of steps from each run. Blocks keep the dependence of steps. It draws the two
  * groups independently. Percentiles from few runs are too short. With n runs in the smaller group,
  * each ratio r of a resample becomes ratio (r / ratio)^c, c = bootstrap_widening(n). If the

@@ -226,8 +226,8 @@ static int find_in_group(const uint8_t *times, const member *at, const member *e
     return found;
 }
 
-/* The values at two ranks of each resample, which has below[c] values before the window; NaN: outside
- * it. */
+/* The values at two ranks of each resample, which has below[c] values before the window; NaN:
+ * outside it. */
 static void find_ranks(const uint8_t *times, const window *w, uint32_t *below,
                        uint32_t rank[DRAW_LANES][2], double value[DRAW_LANES][2]) {
     int left = 0;

@@ -64,8 +64,8 @@ double column_mean(const double *value, int64_t count) {
     return count ? sum / (double)count : NAN;
 }
 
-/* The mean is the sum in the order of steps, so it comes before value is reordered. mean: whether it
- * is wanted. Each addition waits for the one before: it takes longer than the median. */
+/* The mean is the sum in the order of steps, so it comes before value is reordered. mean: whether
+ * it is wanted. Each addition waits for the one before: it takes longer than the median. */
 static void summarise(double *value, int64_t count, bool mean, const double *p, int quantiles,
                       double **at, summary *s) {
     double least = INFINITY, largest = -INFINITY;
