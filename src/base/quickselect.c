@@ -176,7 +176,7 @@ static bool ranks_within(const bracket *b, int brackets, const int64_t *rank, in
 /* False: x is in another order, and its ranks are still to be found. */
 static bool place_of_many(double *x, int64_t count, const int64_t *rank, int ranks, int attempts) {
     bracket b[BRACKETS];
-    int64_t within[2 * BRACKETS];
+    int64_t within[2 * BRACKETS] = {0};
     const int brackets = ranks <= 2 * BRACKETS ? make_brackets(x, count, rank, ranks, b) : 0;
     if (!brackets) return false;
     const int64_t gathered = gather_brackets(x, count, b, brackets);
