@@ -427,7 +427,7 @@ static void wrong_polarity(void **state) {
     data_options o = polarity(write_polarity(10));
     o.valid_count = o.test_count = -1; /* the default */
     refuse_data(&o, SR_USAGE,
-                "use all 20 lines");
+                "/rt.neg.gz and .pos: valid-count 964 and test-count 1090 use all 20");
     o.valid_count = 5, o.test_count = 15;
     refuse_data(&o, SR_USAGE, "valid-count 5 and test-count 15 use all 20 lines");
     o.test_count = 30;

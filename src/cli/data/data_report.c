@@ -155,8 +155,14 @@ static bool is_running(const char *name) {
 /* Opens it as training would, but reads no batch. */
 static dataset *open_set(data_command *c, train_text *text, sr_failure *why) {
     c->config.data.prefetch = false, c->config.data.survey = true;
+    c->config.data.seed = (uint64_t)c->config.seed;
     dataset *d = train_data_open(&c->config, text, why);
     const bool running = is_running(c->config.data.name);
+    if (!d && why->status == SR_USAGE && !strcmp(c->config.data.name, "polarity")) {
+        sr_failure again = {0};
+        if (data_command_fold(c, &again) == SR_OK) d = train_data_open(&c->config, text, &again);
+        if (d) *why = (sr_failure){0};
+    }
     if (d || !running || why->status != SR_FORMAT) return d;
     for (int window = 16; !d && window >= 1; window /= 16) {
         sr_failure again = {0};
