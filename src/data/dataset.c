@@ -67,7 +67,11 @@ static void note_split(dataset *d, int split) {
     if (p->count == 0) return;
     dataset_note(d, "; %s %lld pairs, %lld target tokens, %.2f %% <unk>",
                  dataset_split_titles[split], (long long)p->count, (long long)p->tokens,
-                 100 * ((double)p->unknown / (double)p->tokens));
+                 100 * ((double)p->unknown[SIDE_TARGET] / (double)p->tokens));
+    if (p->unknown[SIDE_SOURCE])
+        dataset_note(d, ", %.2f %% of the source words",
+                     100 * (double)p->unknown[SIDE_SOURCE] /
+                         (double)p->side[SIDE_SOURCE].first[p->count]);
     if (p->dropped_empty || p->dropped_long)
         dataset_note(d, " (dropped: %lld with an empty side, %lld too long)",
                      (long long)p->dropped_empty, (long long)p->dropped_long);
@@ -150,7 +154,9 @@ static void note_sentences(dataset *d, int split) {
                  (long long)p->count, (long long)p->words,
                  100 * (double)p->unknown / (double)p->words);
     if (p->empty) dataset_note(d, " (%lld without a word left out)", (long long)p->empty);
-    if (p->cut) dataset_note(d, " (%lld cut to max-length)", (long long)p->cut);
+    const bool padded = d->sentences.max_length == d->sentences.pad_to;
+    if (p->cut)
+        dataset_note(d, " (%lld cut to %s)", (long long)p->cut, padded ? "pad-to" : "max-length");
 }
 
 void dataset_finish_sentences(dataset *d, int64_t classes) {
