@@ -45,6 +45,7 @@ typedef struct trainer {
     run_record *record; /* NULL without a run file, and on ranks that find nothing for it */
     npz_writer *dump_weights, *dump_batches; /* being gathered; NULL: not wanted, or written */
     int64_t batches;                         /* steps of an epoch */
+    int64_t data_digest;                     /* data_training_digest */
     int64_t updates;                         /* planned */
     double started;                          /* progress_clock */
 
