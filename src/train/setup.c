@@ -125,13 +125,6 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     r->task = task_of(shape->task);
     r->task_options = (task_options){c->label_smoothing, c->smoothing, c->bleu_beam};
     if (task_check(model_find(c->model.name), shape, why) != SR_OK) return why->status;
-    if (c->test && !data_has_split(r->data, SPLIT_TEST)) {
-        sr_fail(why, SR_USAGE, "--test: %s has no test split here", c->data.name);
-        if (data_obeys(c->data.name, "valid-images"))
-            sr_hint(why,
-                    "--valid-images N holds training images out, and the test images are the test");
-        return SR_USAGE;
-    }
     r->model = model_create(&c->model, shape, why);
     if (!r->model || task_check_loss(r->task, &r->task_options, r->model, why) != SR_OK)
         return why->status;
@@ -280,7 +273,7 @@ static sr_status open_inputs(trainer *r, sr_failure *why) {
     if (status == SR_OK && writes) status = trainer_dump_open(r, why);
     if (status == SR_OK) status = open_data(r, why);
     if (status == SR_OK) status = open_schedule(r, why);
-    if (status == SR_OK) status = trainer_open_patience(r, why);
+    if (status == SR_OK) status = trainer_check_splits(r, why);
     if (status == SR_OK) status = open_model(r, why);
     if (status == SR_OK) status = trainer_choose_validation(r, why);
     if (status == SR_OK)
@@ -294,6 +287,7 @@ static sr_status open_inputs(trainer *r, sr_failure *why) {
 sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     const train_config *c = r->config;
     r->started = progress_clock();
+    r->patience_best = NAN;
     rng root = rng_create((uint64_t)c->seed);
     r->random = rng_split(&root, 1);
     sr_status status = join_ranks(r, why);

@@ -120,10 +120,11 @@ void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);
    (unevaluated). */
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why);
 
-/* Early stopping (early_stopping.c). Check: of the options alone. Open: SR_USAGE when there is
- * nothing to wait for. See: after every validation. */
+/* SR_USAGE names the first option that needs a split which the data lack (split_options.c). */
+sr_status trainer_check_splits(const trainer *r, sr_failure *why);
+
+/* Early stopping (early_stopping.c). Check: of the options alone. See: after every validation. */
 sr_status trainer_check_patience(const train_config *c, sr_failure *why);
-sr_status trainer_open_patience(trainer *r, sr_failure *why);
 void trainer_see_patience(trainer *r, const train_eval *e);
 bool trainer_out_of_patience(const trainer *r);
 /* SR_USAGE when a run that has come to its end would stop at once again. */
