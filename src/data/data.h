@@ -64,6 +64,8 @@ data_line data_reference(const dataset *d, data_split split, int64_t pair);
 
 /* Names of the tags in batches; NULL: none. */
 const struct tag_set *data_tags(const dataset *d);
+/* What separates the columns of its files. */
+char data_tag_separator(const dataset *d);
 /* A word of sentence `pair` of a batch, from its file (made UTF-8). */
 data_line data_tagged_word(const dataset *d, data_split split, int64_t sentence, int64_t word);
 

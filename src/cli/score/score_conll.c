@@ -174,9 +174,14 @@ static char *raw_tag(const conll_options *o, conll_tag *tag) {
 
 static sr_status check_columns(reading *r, int64_t count, sr_failure *why) {
     if (!r->columns) r->columns = count;
-    if (r->columns != count)
-        return sr_fail(why, SR_FORMAT, "%s:%lld: %lld columns, the lines before have %lld", r->path,
-                       (long long)r->line, (long long)count, (long long)r->columns);
+    if (r->columns != count) {
+        sr_fail(why, SR_FORMAT, "%s:%lld: %lld columns, the lines before have %lld", r->path,
+                (long long)r->line, (long long)count, (long long)r->columns);
+        if (!*r->o->delimiter)
+            sr_hint(why,
+                    "-d '\\t' separates columns at tabs alone, if words have blanks or are empty");
+        return SR_FORMAT;
+    }
     if (count >= SIDES) return SR_OK;
     sr_fail(why, SR_FORMAT, "%s:%lld: one column; the last two are the gold and the predicted tag",
             r->path, (long long)r->line);
