@@ -9,7 +9,7 @@
 
 /* Two training texts with the same dictionary, classes and number of batches. */
 static const struct {
-    const char *data, *text, *changed[3];
+    const char *data, *text, *changed[4];
 } rows[] = {
     {"text", "a b c a\nb c\n", {"b c\na b c a\n", "a b c b\na c\n", "a b c a b\nc\n"}},
     {"labelled", "x a b\ny b a\nx a a\n", {"y a b\nx b a\nx a a\n", "x a b\nx a a\ny b a\n"}},
@@ -19,7 +19,8 @@ static const struct {
     {"trees",
      TREE ROW("b", "X", "0", "m") "\n",
      {TREE ROW("a", "X", "0", "m") "\n", TREE ROW("b", "Y", "0", "m") "\n",
-      ROW("b", "X", "0", "m") "\n" TREE}},
+      ROW("b", "X", "0", "m") "\n" TREE,
+      ROW("a", "X", "0", "l") ROW("b", "Y", "1", "m") "\n" ROW("b", "X", "0", "m") "\n"}},
     {"parallel", "a b\nb\nc\n", {"b\na b\nc\n", "a c\nb\nc\n", "a b\nc\nb\n"}},
 };
 
@@ -50,7 +51,7 @@ static void of_texts(void **state) {
         o.seed = 7;
         strcpy(o.validpref, "train");
         assert_int_equal(digest(&o), first);
-        for (int k = 0; k < 3 && rows[i].changed[k]; k++) {
+        for (int k = 0; k < 4 && rows[i].changed[k]; k++) {
             o = files(rows[i].data, rows[i].changed[k]);
             if (digest(&o) == first) fail_msg("%s: change %d is not seen", rows[i].data, k);
         }
