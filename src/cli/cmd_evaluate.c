@@ -44,8 +44,7 @@ static const option evaluate_rows[] = {
                "compute the 95 % interval of BLEU from N resamples; 0: none"),
     DECODE_ROWS(NULL),
     TEXT_OPTION(NULL, "predictions", AT(predictions), "",
-                "write predictions (tags, trees) in a file that `statrec score` reads; tags with "
-                "--delimiter tab: by `score conll -d '\\t'`",
+                "write predictions (tags, trees) in a file that `statrec score` reads",
                 .value = "FILE"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace an existing file of predictions"),
     FLAG_OPTION(NULL, "quiet", AT(quiet), "no", "print no progress line"),

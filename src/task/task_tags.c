@@ -3,8 +3,8 @@
  * tags.
  *
  * The loss pass counts entities sentence by sentence in the model's decoded tags (pass.predicted);
- * sums cover the split. Predictions are written in IOB2, in the order of the file, with the separator
- * of its columns.
+ * sums cover the split. Predictions are written in IOB2, in the order of the file, their columns
+ * separated as there.
  */
 #include <math.h>
 #include <stdio.h>

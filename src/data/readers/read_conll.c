@@ -7,8 +7,8 @@
  * character a line.
  *
  * Tags are read by their meaning (docs/models.md 10.2) and converted to the scheme of the options.
- * The types of the training file are a model's classes. Entities of other types are none that it can
- * find: a warning names each type. ASCII digits become 0 in words
+ * A model's classes are the types of the training file. It cannot find entities of other types: a
+ * warning names each type. ASCII digits become 0 in words
  * and characters if zero_digits is set. The line step (small letters) changes words alone.
  */
 #include <stdio.h>
