@@ -219,7 +219,8 @@ static const option rows[] = {
     CHOICE(DATA, "tag-scheme", data.tag_scheme, "bioes", TAG_SCHEME_WORDS,
            "tags: learn tags in this scheme", .use = &of_data),
     CHOICE(DATA, "file-tag-scheme", data.file_tag_scheme, "auto", "auto|" TAG_SCHEME_WORDS,
-           "tags: reject files in other schemes; auto: recognize the scheme", .use = &of_data),
+           "tags: reject letters that this scheme lacks; auto: recognize the scheme of a file",
+           .use = &of_data),
     FLAG(DATA, "zero-digits", data.zero_digits, "yes", "tags: replace digits in words by 0",
          .use = &of_data),
 
