@@ -17,6 +17,7 @@ static uint32_t of_images(const image_set *s) {
 static uint32_t of_pairs(const pair_split *p) {
     uint32_t sum = 0;
     for (int i = 0; i < SIDES; i++) {
+        if (!p->side[i].first) continue; /* read for evaluation alone */
         sum = ADD(sum, p->side[i].first, p->count + 1);
         sum = ADD(sum, p->side[i].id, p->side[i].first[p->count]);
     }
