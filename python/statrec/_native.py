@@ -90,7 +90,7 @@ class DeviceSums:
         size, count = struct.calcsize("@" + _abi.DEVICE_PLACE), len(places)
         self._places = b"".join(struct.pack("@" + _abi.DEVICE_PLACE, size, *one) for one in places)
         self._rows, self._found = (ctypes.c_int64 * count)(), (ctypes.c_double * (4 * count))()
-        self.block = torch.empty(7, sum(one[0] for one in places), dtype=torch.float64)
+        self.block = torch.empty(7, sum(one[0] for one in places), dtype=torch.float64, device="cpu")
         self._to, self._count = self.block.data_ptr(), count
 
     def __call__(self, buffer, scale, rows):
@@ -115,7 +115,7 @@ class Joined:
         self._given = b"".join(struct.pack("@" + _abi.PASS_BLOCK, size, block.shape[1], block.data_ptr(), eps)
                                for block, eps in passes)
         self._count, self.bounds = len(passes), (ctypes.c_double * (2 * len(passes)))()
-        self.block = torch.empty(7, sum(block.shape[1] for block, _ in passes), dtype=torch.float64)
+        self.block = torch.empty(7, sum(block.shape[1] for block, _ in passes), dtype=torch.float64, device="cpu")
         self._to = self.block.data_ptr()
 
     def __call__(self, scale):
@@ -160,7 +160,7 @@ def moments(x):
     """Mean, biased variance and mean square, [3, d] in double."""
     shape = x.shape
     width, inner = shape[1], shape[2] if len(shape) == 3 else 1
-    found = torch.empty(3, width, dtype=torch.float64)
+    found = torch.empty(3, width, dtype=torch.float64, device="cpu")
     at, row = found.data_ptr(), 8 * width
     _library().sr_moments(_packed(_SIZE, x.data_ptr(), _ELEMENTS[x.dtype], shape[0], width, inner, 0, 0),
                     at, at + row, at + 2 * row)
@@ -170,7 +170,7 @@ def moments(x):
 def gradient_sums(g, x, center):
     """sum g, sum g (x - center), sum g^2, [3, d] in double; center [d] in double."""
     of_g, of_x, width = _given(g, x)
-    found, center = torch.empty(3, width, dtype=torch.float64), center.contiguous()
+    found, center = torch.empty(3, width, dtype=torch.float64, device="cpu"), center.contiguous()
     at, row = found.data_ptr(), 8 * width
     _library().sr_gradient_sums(of_g, of_x, center.data_ptr(), at, at + row, at + 2 * row)
     return found
@@ -179,7 +179,7 @@ def gradient_sums(g, x, center):
 def row_norms(g, x, gamma, eps, root):
     """|| dx ||^2 and || gamma g / s ||^2 [2] in double, of a norm of each row of x [R, d]; root: by
     its root mean square alone."""
-    square = torch.empty(2, dtype=torch.float64)
+    square = torch.empty(2, dtype=torch.float64, device="cpu")
     if gamma is not None:
         gamma = gamma.double().contiguous()
     of_g, of_x, _ = _given(g, x)

@@ -89,7 +89,7 @@ class Watch:
         repeat = repeat or "last"
         self._repeat = "merge" if self._ranks.merge else repeat
         self._every, self._on_error, self._gathered = every, on_error, None
-        self._number = resumed.start if resumed else start or 0
+        self._calls = self._number = resumed.start if resumed else start or 0  # steps; number of the last one
         self.failure, self._seconds = None, 0.0
         self._tensors, self._alpha, self._running = _tensors.Tensors(), alpha, {}
         self._keeper, self._named, self._blocks = _running.Keeper(), {}, _passes.Blocks()
@@ -198,7 +198,7 @@ class Watch:
         if not masked and self._taps:
             self._notices.once(("mask", sites), f"run.mask(sites={sites!r:.80}) has no effect: it is none of the "
                                f"{len(self._taps)} sites, which run.sites names")
-        mask, self._masked = None if valid is None else Mask(torch.as_tensor(valid)), True
+        mask, self._masked = None if valid is None else Mask(valid), True
         for tap in masked:
             tap.set_mask(mask)
 
@@ -245,7 +245,7 @@ class Watch:
         if self._gathered is None and self._taps_made:
             self._must_have_sites()
         start, before = time.perf_counter(), self._recorder_seconds()
-        self._number = self._number + 1 if step is None else int(step)
+        self._number, self._calls = self._number + 1 if step is None else int(step), self._calls + 1
         scale = _cards.scale_of(scaler, grad_scale)
         row = dict(update=update, tokens=tokens, epoch=epoch, lr=lr)
         try:
@@ -304,7 +304,7 @@ class Watch:
         statistics of modules on the CPU."""
         if self._shared.failure is not None:
             raise self._shared.failure
-        if self._shared.on or (self._number + 1) % self._every == 0:
+        if self._shared.on or (self._calls + 1) % self._every == 0:
             self._keep_running()
         names = [*row, *((name, site) for name, one in scalars.items()
                          for site in (one if isinstance(one, dict) else (None,)))]
@@ -371,8 +371,8 @@ class Watch:
         self._records()
 
     def _records(self):
-        """Whether the next step is recorded."""
-        due, rest = divmod(self._number + 1, self._every)
+        """Whether the next step is recorded, by counting: its number is not known yet."""
+        due, rest = divmod(self._calls + 1, self._every)
         self._shared.on = self._shared.saves = rest == 0
         self._shared.idle = not self._shared.on and self._gathered is not None
         self._shared.activations = self._derived.wanted(due, rest)
@@ -403,7 +403,7 @@ class Watch:
         for tap in self._taps:
             if tap.width is None:
                 self._notices.never(tap)
-        self._gathered = [(tap.site, tap.width) for tap in self._taps if tap.width is not None]
+        self._gathered = self._rows.settle()
         lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
         if lazy:
             self._running = _running.Kept({**self._running, **_running.initial(lazy)})
@@ -466,7 +466,7 @@ class Watch:
     def _follow(self, end=False):
         """The followers get what is new; at the end the findings too."""
         for follower in list(self._followers):
-            if not end and self._number % follower.every:
+            if not end and self._calls % follower.every:
                 continue
             try:
                 from ._file import open as open_file
@@ -559,18 +559,18 @@ class Watch:
     def close(self, status: Optional[str] = None, reason: str = "") -> None:
         """Closes the file. status: "complete" ("diverged" if the last loss is not finite),
         "interrupted" or "failed"."""
-        frozen = self._in_evaluation()
-        if frozen and self._verbose:
-            print(f"statrec: {self.path}: {frozen}", file=sys.stderr)
-        self._end(status, reason or "; ".join(filter(None, (self._notices.not_recorded(), frozen))))
+        without = self._without_rows()
+        if without and self._verbose:
+            print(f"statrec: {self.path}: {without}", file=sys.stderr)
+        self._end(status, reason or "; ".join(filter(None, (self._notices.not_recorded(), without))))
 
-    def _in_evaluation(self):
-        """"'NAME' and 3 more: no rows (evaluation mode)", of sites that were so in all training passes; or ""."""
+    def _without_rows(self):
+        """"'NAME' and 3 more: no rows (REASON)", of sites that have none in the whole file; or ""."""
         if not self._live:
             return ""
         with contextlib.suppress(Exception):  # _end() meets it too
             self._drain()
-        return self._notices.evaluated(self._taps, self._rows.silent)
+        return self._notices.without_rows(self._taps, self._rows)
 
     def _end(self, status, reason):
         if self._closed or self._pid != os.getpid():

@@ -70,7 +70,7 @@ class Activations(unittest.TestCase):
         norm = nn.LayerNorm(6, elementwise_affine=False)
 
         def counts(x):
-            return _activations.Counts(x, *_activations.normalized(norm, None, norm(x)))
+            return _activations.Counts(x, *_activations.normalized(norm, None, getattr(norm, "bias", None), norm(x)))
         zeros = torch.relu(x - 0.5)
         self.assertGreaterEqual(counts(x).numbers()["saturated"], 0)
         for first, *others in map(lambda several: map(counts, several), ([zeros], [zeros, x], [x, zeros])):

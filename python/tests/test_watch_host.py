@@ -1,4 +1,5 @@
 """What statrec.watch leaves of its host: no trace, and no failure of its own."""
+import collections
 import contextlib
 import copy
 import gc
@@ -15,6 +16,7 @@ import weakref
 from unittest import mock
 
 from fake_recorder import FakeRecorder, Refused
+from test_watch_adapters import FuncNormAct
 from watch_help import WatchCase, fake_watch, reference
 from watch_models import convnet, mlp, parts, same_weights, train
 
@@ -33,6 +35,10 @@ def fails_at(k, function):
             raise ArithmeticError("broken for the test")
         return function(*given)
     return called
+
+
+def _heard(module, args, output):
+    """A hook of the host."""
 
 
 class NoTrace(WatchCase):
@@ -178,6 +184,41 @@ class NoTrace(WatchCase):
             model(torch.randn(4, 5)).sum().backward()
             run.step()
         self.assertEqual([one["rows"] for one in run.recorder.passes("1")], [4])
+
+    def hooks(self, model):
+        """(module, dict, hooks) of all dicts of hooks that are not empty."""
+        return [(place, name, list(value)) for place, module in enumerate(model) for name, value in vars(module).items()
+                if "_forward" in name and "_hooks" in name and value]
+
+    def test_copies_and_pickles_have_no_hook(self):
+        model = nn.Sequential(*mlp(), FuncNormAct(2))
+        plain = pickle.dumps(model)
+        with fake_watch(model), fake_watch(model):
+            self.assertGreater(len(self.hooks(model)), 3)
+            for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+                self.assertEqual(self.hooks(twin), [])
+                torch.jit.script(twin[:-1])
+            self.assertEqual(pickle.dumps(model), plain)
+        self.assertEqual((self.hooks(model), pickle.dumps(model)), ([], plain))
+        self.assertIs(type(vars(model[1])["_forward_hooks"]), collections.OrderedDict)
+
+    def test_hooks_of_the_host(self):
+        """Stay as they are; beside them a copy has one that needs nothing of this package."""
+        for early in (True, False):
+            model, handle = mlp(), None
+            with contextlib.ExitStack() as stack:
+                for first in (early, not early):
+                    if first:
+                        handle = model[1].register_forward_hook(_heard)
+                    else:
+                        stack.enter_context(fake_watch(model))
+                kept = pickle.dumps(model)
+                self.assertNotIn(b"statrec", kept)
+                twin = pickle.loads(kept)
+                self.assertEqual(twin(torch.ones(3, 5)).shape, model(torch.ones(3, 5)).shape)
+            self.assertEqual([len(one[2]) for one in self.hooks(model)], [1])
+            handle.remove()
+            self.assertEqual(self.hooks(model), [])
 
     def test_two_runs_on_one_model(self):
         model, batch = mlp(), torch.randn(10, 5)

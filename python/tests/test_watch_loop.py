@@ -157,6 +157,20 @@ class Passes(WatchCase):
             run.step()
         self.assertEqual([one["rows"] for one in run.recorder.passes("1")], [9])
 
+    def test_every_with_numbers_of_the_host(self):
+        """Steps are counted: their numbers may have gaps that `every` divides, or does not."""
+        for every, numbers, want in ((2, range(2, 16, 2), (4, 8, 12)), (10, range(10, 310, 10), (100, 200, 300)),
+                                     (3, range(7, 70, 7), (21, 42, 63)), (1, (5, 9, 10), (5, 9, 10)),
+                                     (2, (1, 2, 3, 4), (2, 4))):
+            model = mlp()
+            with fake_watch(model, every=every) as run:
+                for number in numbers:
+                    model(torch.randn(3, 5)).sum().backward()
+                    run.step(step=number)
+            self.assertEqual([step["step"] for step in run.recorder.steps], list(numbers))
+            self.assertEqual(tuple(step["step"] for step in run.recorder.steps if step["passes"]), want)
+            self.assertEqual(run.recorder.reason, "")
+
     def test_every(self):
         model = mlp()
         with fake_watch(model, every=3) as run:

@@ -151,12 +151,13 @@ class Statistics(WatchCase):
         cases = ((lambda: nn.LayerNorm(6), (5, 7, 6)), (lambda: nn.RMSNorm(6), (5, 7, 6)),
                  (lambda: nn.LayerNorm((4, 3)), (5, 4, 3)), (lambda: nn.GroupNorm(2, 6), (5, 6, 4, 3)),
                  (lambda: nn.GroupNorm(1, 6), (9, 6)),
-                 (lambda: nn.InstanceNorm2d(6, affine=True), (5, 6, 4, 3)))
-        for make, shape in cases:
+                 (lambda: nn.InstanceNorm2d(6, affine=True), (5, 6, 4, 3)), (lambda: nn.GroupNorm(2, 6), (5, 6, 1, 1)))
+        last = [(make, shape, torch.channels_last) for make, shape in cases[3:] if len(shape) == 4]
+        for make, shape, form in [*((*one, torch.contiguous_format) for one in cases), *last]:
             for forward in (None, "checkpoint"):
-                with self.subTest(repr(make()), forward=forward):
+                with self.subTest(repr(make()), forward=forward, form=form):
                     model, weight = Between(make()), torch.randn(shape)
-                    batch = torch.randn(shape)
+                    batch = torch.randn(shape).contiguous(memory_format=form)
                     twin = copy.deepcopy(model).double()
                     x = twin.before(batch.double()).detach().requires_grad_()
                     y = twin.norm(x)

@@ -113,16 +113,17 @@ class Recorded(unittest.TestCase):
                          [2, 4])
 
     def test_every(self):
-        """Rows wait for the next step that `every` divides, and the last ones for the end."""
-        model, board, sent = mlp(nn.BatchNorm1d), Board(), []
-        with watch(model, self.path, verbose=False) as run:
-            run.log_to(board, sites="4", scalars=["tid_mean"], every=3)
-            for _ in range(5):
-                model(torch.randn(6, 5)).square().mean().backward()
-                run.step(loss=1.0)
-                sent.append(len(board.numbers))
-        rows = [step for name, _, step in board.numbers if name == "statrec/tid_mean/4"]
-        self.assertEqual((sent, rows), ([0, 0, 3, 3, 3], [1, 2, 3, 4, 5]))
+        """Rows wait for the third step, whatever its number, and the last ones for the end."""
+        for apart in (1, 3):
+            model, board, sent = mlp(nn.BatchNorm1d), Board(), []
+            with watch(model, self.path, verbose=False, force=True) as run:
+                run.log_to(board, sites="4", scalars=["tid_mean"], every=3)
+                for step in range(1, 6):
+                    model(torch.randn(6, 5)).square().mean().backward()
+                    run.step(loss=1.0, step=apart * step)
+                    sent.append(len(board.numbers))
+            rows = [step for name, _, step in board.numbers if name == "statrec/tid_mean/4"]
+            self.assertEqual((sent, rows), ([0, 0, 3, 3, 3], [apart * step for step in range(1, 6)]))
 
     def test_a_tracker_that_fails(self):
         class Broken(Board):

@@ -183,7 +183,7 @@ class Moments:
     @property
     def rows(self):
         """[K]."""
-        return torch.tensor(self._rows, dtype=torch.float64)
+        return torch.tensor(self._rows, dtype=torch.float64, device="cpu")
 
     @property
     def means(self):

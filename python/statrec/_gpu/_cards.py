@@ -19,8 +19,8 @@ import torch
 
 from .. import _native
 from . import _kernels
-from .._watching import _believed, _nodes
-from .._watching._catch import saving
+from .._watching import _believed, _kinds, _nodes
+from .._watching._catch import saving, source_of
 from .._watching._caught import copy_all
 from .._watching._kinds import wrapped
 from .._watching._writer import Writer
@@ -57,7 +57,7 @@ class Cards:
         card, shared = tap.card, tap.shared
         if (type(output) is not torch.Tensor or not shared.on or shared.activations or tap.mask is not None
                 or shared.phase != tap.phase or not module.training or not _is_grad_enabled()
-                or saving(False) is not None or wrapped(output)):
+                or saving(False) is not None or wrapped(output) or _kinds.captured(output)):
             return False
         start = time.perf_counter()
         try:
@@ -100,10 +100,10 @@ class Cards:
         return True
 
     def _wait(self, tap, card, plan, x, valid, output):
-        source = output if output._base is None else _source(tap, output)
+        source, order = (output, None) if output._base is None else source_of(output, tap.observed)
         card.gain = tap.plain_gain()
         source.grad_fn.register_prehook(Waiting(self, card, plan, x.detach(), valid, source.output_nr,
-                                                output.shape))
+                                                output.shape, order))
 
     def _planned(self, tap, x):
         if not self.takes(x):
@@ -272,14 +272,6 @@ def _queue(done):
         torch.autograd.Variable._execution_engine.queue_callback(done)
     except (AttributeError, RuntimeError):  # no such function, or none is running
         pass
-
-
-def _source(tap, output):
-    """The tensor whose node stays: what is done in place to a view replaces the view's node."""
-    base = None if tap.observed else output._base
-    whole = (base is not None and base.grad_fn is not None and base.numel() == output.numel()
-             and base.is_contiguous() and output.is_contiguous())
-    return base if whole else output
 
 
 def make(shared, devices, ranks):

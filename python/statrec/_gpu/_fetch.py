@@ -28,7 +28,7 @@ class Fetch:
         parts = [tensor.view(-1).view(torch.uint8) for _, tensor in pairs]
         gaps = [part.new_empty(-part.numel() % _ALIGN) for part in parts]
         flat = torch.cat([one for pair in zip(parts, gaps) for one in pair])
-        host = torch.empty(flat.numel(), dtype=torch.uint8, pin_memory=True)
+        host = torch.empty(flat.numel(), dtype=torch.uint8, device="cpu", pin_memory=True)
         with torch.cuda.device(device):
             host.copy_(flat, non_blocking=True)
             event = torch.cuda.Event(blocking=True)

@@ -2,7 +2,7 @@
 
 One launch for each backward pass of a site reads x and g (float32, bfloat16, float16), and adds five sums by
 feature to doubles: x, x^2, g, g x, g^2. A program sums its rows in float32, centred at the mean of its first
-rows; it adds the centre in double, so that a large mean costs no digits. For norms of rows the same launch
+valid rows; it adds the centre in double, so that a large mean costs no digits. For norms of rows the same launch
 has || dx ||^2 and || gamma g / s ||^2. Where the node of a batch norm has the sums, its launch copies them
 and reads g alone, for g^2. Of small tensors the launch takes longer than the kernel: up to TOGETHER sites
 whose tensors look alike share one (Together).

@@ -23,8 +23,7 @@ class Plan:
         site = tap.site
         by_rows = site.groups == 0 and not self.planes and self.width <= _kernels._WIDEST
         self.norm = (site.eps * site.share, site.uses == "psi2") if norms and by_rows else None
-        self.apart = norms and site.groups is not None and not by_rows and (
-            not site.groups or self.planes or x.dim() == 2)  # norms of rows by torch's operations
+        self.apart = norms and site.groups is not None and not by_rows  # norms of rows by torch's operations
 
     def fits(self, x):
         try:

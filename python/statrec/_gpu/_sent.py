@@ -116,7 +116,7 @@ class Running:
         """Views [2, width] of doubles that the next call with this `when` fills again. block: what keep()
         returned, on the host."""
         if self._hosts[when] is None:
-            doubles = torch.empty(self.count, dtype=torch.float64)
+            doubles = torch.empty(self.count, dtype=torch.float64, device="cpu")
             self._hosts[when] = doubles, {site: doubles[a:b].view(2, -1) for site, a, b in self.places}
         doubles, views = self._hosts[when]
         _native.read_vectors([block], doubles)

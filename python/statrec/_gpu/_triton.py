@@ -62,6 +62,17 @@ def _norms(xs, gs, gamma, here, inside, width, eps, NORM: tl.constexpr, GAIN: tl
 
 
 @triton.jit
+def _down_mean(some, n):
+    """Mean of the n values that each column has, to 12 bits."""
+    return _short(tl.sum(some, 0) / tl.maximum(n.to(tl.float32), 1.0))
+
+
+@triton.jit
+def _whole_mean(some, n):
+    return _short(tl.sum(tl.sum(some, 1), 0) / tl.maximum(n.to(tl.float32), 1.0))
+
+
+@triton.jit
 def _add(at, stride, centre, n, s_x, s_xx, s_g, s_gx, s_gg, fits, SQUARES: tl.constexpr):
     """Adds sums that are centred to doubles that are not: rows of `stride` at `at`."""
     c, n = centre.to(tl.float64), n.to(tl.float64)
@@ -98,7 +109,8 @@ def _row_sums(x, g, valid, gain, sums, more, stride, rows, width, each, eps, MAS
     r = first + tl.arange(0, HIGH)
     here = _counted(r < rows, valid, r, MASKED)
     some = _values(x + r[:, None] * width + column[None, :], here[:, None] & fits[None, :])
-    centre = _short(tl.sum(some, 0) / tl.maximum(tl.sum(here.to(tl.float32), 0), 1.0))
+    seen = tl.sum(here.to(tl.int32), 0)
+    centre = _down_mean(some, seen)
     count = tl.zeros([HIGH], tl.float32)
     s_x, s_xx, s_g, s_gx, s_gg = _zeros(HIGH, WIDE)
     s_dx, s_direct, _, _, _ = _zeros(HIGH, WIDE)
@@ -112,6 +124,10 @@ def _row_sums(x, g, valid, gain, sums, more, stride, rows, width, each, eps, MAS
         inside = here[:, None] & fits[None, :]
         at = r[:, None] * width + column[None, :]
         xs, gs = _values(x + at, inside), _values(g + at, inside)
+        if MASKED:
+            if seen == 0:  # every row before is padding
+                seen = tl.sum(here.to(tl.int32), 0)
+                centre = _down_mean(xs, seen)
         count += here.to(tl.float32)
         s_x, s_xx, s_g, s_gx, s_gg = _summed(xs, gs, centre[None, :], inside, s_x, s_xx, s_g, s_gx, s_gg,
                                              SQUARES)
@@ -140,7 +156,8 @@ def _plane_sums(x, g, valid, sums, more, stride, n, width, length, each, MASKED:
                       r.to(tl.int64)[:, None] * length + l[None, :], MASKED)
     start = (r.to(tl.int64) * width + feature) * length
     some = _values(x + start[:, None] + l[None, :], inside)
-    centre = _short(tl.sum(tl.sum(some, 1), 0) / tl.maximum(tl.sum(tl.sum(inside.to(tl.float32), 1), 0), 1.0))
+    seen = tl.sum(tl.sum(inside.to(tl.int32), 1), 0)
+    centre = _whole_mean(some, seen)
     count = tl.zeros([HIGH, WIDE], tl.float32)
     s_x, s_xx, s_g, s_gx, s_gg = _zeros(HIGH, WIDE)
     for step in range(each):
@@ -151,9 +168,13 @@ def _plane_sums(x, g, valid, sums, more, stride, n, width, length, each, MASKED:
             inside = _counted((r < n)[:, None] & (l < length)[None, :], valid,
                               r.to(tl.int64)[:, None] * length + l[None, :], MASKED)
             at = start[:, None] + l[None, :]
+            xs, gs = _values(x + at, inside), _values(g + at, inside)
+            if MASKED:
+                if seen == 0:
+                    seen = tl.sum(tl.sum(inside.to(tl.int32), 1), 0)
+                    centre = _whole_mean(xs, seen)
             count += inside.to(tl.float32)
-            s_x, s_xx, s_g, s_gx, s_gg = _summed(_values(x + at, inside), _values(g + at, inside), centre,
-                                                 inside, s_x, s_xx, s_g, s_gx, s_gg, SQUARES)
+            s_x, s_xx, s_g, s_gx, s_gg = _summed(xs, gs, centre, inside, s_x, s_xx, s_g, s_gx, s_gg, SQUARES)
     total = _whole(count)
     _add(sums + feature, stride, centre, total, _whole(s_x), _whole(s_xx), _whole(s_g), _whole(s_gx),
          _whole(s_gg), feature < width, SQUARES)

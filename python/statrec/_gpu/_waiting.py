@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from .._watching import _arrivals, _engine, _sums
+from .._watching import _arrivals, _engine, _kinds, _sums
 from ._board import NODE, READ
 from ._plan import Known, Placed
 
@@ -20,10 +20,10 @@ def overwritten(tap, placed=None):
 class Waiting:
     """A forward pass that waits for its backward pass; x and g are read then. Called as a prehook of the node
     that made the output."""
-    __slots__ = ("cards", "card", "plan", "x", "version", "valid", "serial", "output", "shape", "gain")
+    __slots__ = ("cards", "card", "plan", "x", "version", "valid", "serial", "output", "shape", "gain", "order")
 
-    def __init__(self, cards, card, plan, x, valid, output, shape):
-        shared, self.gain = cards.shared, card.gain
+    def __init__(self, cards, card, plan, x, valid, output, shape, order):
+        shared, self.gain, self.order = cards.shared, card.gain, order
         shared.serial = self.serial = shared.serial + 1
         self.cards, self.card, self.plan, self.valid = cards, card, plan, valid
         self.x, self.version, self.output, self.shape = x, x._version, output, shape
@@ -32,7 +32,7 @@ class Waiting:
         g, x, tap = grads[self.output], self.x, self.card.tap
         shared = tap.shared
         plain = _engine.task() == shared.task or shared.run() == _engine.PLAIN
-        if g is None or not shared.on or self.serial <= shared.begun:
+        if g is None or not shared.on or self.serial <= shared.begun or _kinds.captured(g):
             tap.late(self.serial)
             return
         if (tap.passes or not plain) and not tap.counts(self.serial):
@@ -44,6 +44,8 @@ class Waiting:
             return
         start = time.perf_counter()
         try:
+            if self.order is not None:
+                g = g.permute(self.order)
             if x._version != self.version:
                 overwritten(tap)
             else:
@@ -99,6 +101,8 @@ class Waiting:
         with torch.no_grad():
             g, x = (_sums.upcast(t if plan.planes or t.shape != plan.shape else plan.formed(t)).reshape(shape)
                     for t in (g, x))
+            if site.groups and not plan.planes:
+                g, x = (_sums.planes(one, plan.shape[0]) for one in (g, x))
             slot.more[:2].add_(_sums.row_norms(g, x, slot.gain if slot.gained else None,
                                                site.eps * site.share, site.uses == "psi2", site.groups))
 
@@ -117,7 +121,7 @@ class NodeWaiting:
         mean, inverse, tap, g = self.mean, self.inverse, self.card.tap, grads[0]
         shared = tap.shared
         plain = _engine.task() == shared.task or shared.run() == _engine.PLAIN
-        if mean is None or g is None or not shared.on or self.serial <= shared.begun:
+        if mean is None or g is None or not shared.on or self.serial <= shared.begun or _kinds.captured(g):
             tap.late(self.serial)
             return
         if plain or not shared.run()[1]:

@@ -44,12 +44,11 @@ def as_rows(x, first, width, index):
     return x if x.dtype == torch.float64 else x.float()
 
 
-def normalized(module, gain, y):
+def normalized(module, gain, bias, y):
     """xhat = (y - bias)/gain of rows y [R, d] of one of torch's row norms, and where gain is not 0;
     (None, None) of other modules: the line of saturated inputs is theirs alone."""
     if not isinstance(module, _ROW_NORMS):
         return None, None
-    bias = getattr(module, "bias", None)
     y = y.double() if bias is None else y.double() - bias.detach().double().reshape(-1)
     if gain is None:
         return y, torch.ones(y.shape[1], dtype=torch.bool, device=y.device)
@@ -130,7 +129,7 @@ def _joined(a, b):
 
 
 def _value(bits):
-    return torch.tensor([bits], dtype=torch.int32).view(torch.float32).item()
+    return torch.tensor([bits], dtype=torch.int32, device="cpu").view(torch.float32).item()
 
 
 def _quantile(histogram, part, parts):

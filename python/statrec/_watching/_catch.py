@@ -1,4 +1,5 @@
 """A forward pass that waits for its backward pass: at the node of its output, or in a Function."""
+import functools
 import time
 
 import torch
@@ -13,11 +14,27 @@ saving = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda 
 
 
 def source_of(output, observed):
-    """The tensor whose node stays: what is done in place to a view replaces the view's node."""
+    """The tensor whose node stays, and which of its dimensions are the output's, or None: the same in the same
+    order, or as many elements. What is done in place to a view replaces the view's node."""
     base = output._base if output._is_view() and not observed else None
-    whole = (base is not None and base.grad_fn is not None and base.numel() == output.numel()
-             and base.is_contiguous() and output.is_contiguous())
-    return base if whole else output
+    if base is None or base.grad_fn is None or base.numel() != output.numel():
+        return output, None
+    if base.is_contiguous() and output.is_contiguous():
+        return base, None
+    order = _order((*zip(base.shape, base.stride()),), (*zip(output.shape, output.stride()),))
+    return (output, None) if order is None else (base, order)
+
+
+@functools.lru_cache(maxsize=256)
+def _order(base, output):
+    """Where dimensions (size, stride) of the output are among those of base; None: it is no permutation of them."""
+    left, order = list(base), []
+    for one in output:
+        if one not in left:
+            return None
+        order.append(left.index(one))
+        left[order[-1]] = None
+    return order if len(order) == len(base) else None
 
 
 def as_known(tap, module, args, output):
@@ -42,9 +59,9 @@ def as_known(tap, module, args, output):
         if not _native.ready():
             Catch(tap, x.detach(), known, tap.plain_gain()).listen(output)
         else:
-            source = output if output._base is None else source_of(output, False)
+            source, order = (output, None) if output._base is None else source_of(output, False)
             source.grad_fn.register_prehook(Again(tap, x.detach(), known, tap.plain_gain(), source.output_nr,
-                                                  output.shape))
+                                                  output.shape, order))
     except Exception as error:
         shared.fail(error)
     shared.seconds += time.perf_counter() - start
@@ -59,7 +76,7 @@ class Catch:
         shared, self.gain = tap.shared, gain
         shared.serial += 1
         self.tap, self.layout, self.serial, self.x, self.output = tap, layout, shared.serial, x, 0
-        self.version, self.shape = x._version, x.shape
+        self.version, self.shape, self.order = x._version, x.shape, None
         self.mean = self.variance = None
 
     def measure(self, x):
@@ -67,7 +84,7 @@ class Catch:
 
     def listen(self, output):
         """Waits at the node that made the output."""
-        source = source_of(output, self.tap.observed) if output._is_view() else output
+        source, self.order = source_of(output, self.tap.observed) if output._is_view() else (output, None)
         self.shape = output.shape
         node, self.output = source.grad_fn, source.output_nr
         if self.layout.native is None or not _native.ready():
@@ -79,6 +96,8 @@ class Catch:
         g, x, shared = grads[self.output], self.x, self.tap.shared
         if g is None:
             return
+        if self.order is not None:
+            g = g.permute(self.order)
         run = shared.run()
         if not run[1]:
             self.x = None
@@ -111,8 +130,7 @@ class Catch:
             self.tap.misfit = "its input was overwritten before the backward pass"
             return
         tap, site, layout = self.tap, self.tap.site, self.layout
-        normed = (tap.shared.norms and site.groups is not None
-                  and (not site.groups or layout.planes or layout.index is None and x.dim() == 2))
+        normed = tap.shared.norms and site.groups is not None and (not site.groups or layout.index is None)
         squares = normed and not site.groups and not layout.planes
         if self.mean is None and self.read_in_place(tap, layout, g, x, squares):
             if normed and not squares:
@@ -131,6 +149,8 @@ class Catch:
         """What the Pass that came just now lacks: the squares of row norms, of g and x as Layout
         makes them."""
         kept = tap.passes[-1]
+        if site.groups and not self.layout.planes:
+            g, x = (_sums.planes(one, self.shape[0]) for one in (g, x))
         kept.norms = _sums.row_norms(g, x, kept.gamma, site.eps * site.share, site.uses == "psi2",
                                      site.groups)
 
@@ -154,8 +174,8 @@ class Catch:
 class Again(Catch):
     """A Catch of a forward pass like the one before. Called as a prehook of the node."""
 
-    def __init__(self, tap, x, layout, gain, output, shape):
-        shared, self.gain = tap.shared, gain
+    def __init__(self, tap, x, layout, gain, output, shape, order):
+        shared, self.gain, self.order = tap.shared, gain, order
         shared.serial = self.serial = shared.serial + 1
         self.tap, self.layout, self.x, self.output = tap, layout, x, output
         self.version, self.shape, self.mean = x._version, shape, None
@@ -168,7 +188,8 @@ class Again(Catch):
         if (type(g) is not torch.Tensor or x is None or not shared.on or tap.passes or not stored
                 or self.serial <= shared.begun
                 or _engine.task() != shared.task and shared.run() != _engine.PLAIN
-                or not shared.norms or site.groups != 0 or layout.planes or x._version != self.version
+                or self.order is not None or not shared.norms or site.groups != 0 or layout.planes
+                or x._version != self.version
                 or g.shape != self.shape or g.stride() != layout.stride or g.dtype is not layout.dtype
                 or not g.is_cpu):
             self.before(grads)

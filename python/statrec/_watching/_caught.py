@@ -32,7 +32,7 @@ class Stored:
 
     def __init__(self, site, width):
         self.site = site
-        self.block = block = torch.ones(6, width, dtype=torch.float64)
+        self.block = block = torch.ones(6, width, dtype=torch.float64, device="cpu")
         self.layout = self.like = self.call = None
         *self.sums, self.gamma = block.unbind()
         self.told = Pass(site, None, self.sums, (0, 0, 0), None, 0, block)

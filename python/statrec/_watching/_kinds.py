@@ -5,6 +5,7 @@ ones) have no memory, or no rows in it. Their addresses must not be read, and su
 """
 import torch
 
+CAPTURED = "it runs in a CUDA graph, whose replays run no hooks"
 _PLAIN = torch.Tensor.__torch_dispatch__  # of subclasses that have memory, too
 # Whether a transform of torch.func (vmap, grad) made a tensor: it has no data of its own.
 _functorch = getattr(torch._C, "_functorch", None)
@@ -25,3 +26,9 @@ def strange(tensor):
     if tensor.is_meta or tensor._is_zerotensor():
         return f"has no memory (device {tensor.device})"
     return ""
+
+
+def captured(value):
+    """Whether a CUDA graph is being captured that a tensor belongs to: what is launched now would be launched by
+    all of its replays, with the addresses of today."""
+    return getattr(value, "is_cuda", False) and torch.cuda.is_current_stream_capturing()

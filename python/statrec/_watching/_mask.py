@@ -3,10 +3,12 @@ import torch
 
 
 class Mask:
-    """Rows that count: valid [N], [N, L] or as many dimensions as rows have; True is valid."""
+    """Rows that count: valid [N], [N, L] or as many dimensions as rows have; True is valid. A copy: the backward
+    pass reads it, when the host may have written the next one in its place."""
 
     def __init__(self, valid):
-        self.valid = valid.detach().to(torch.bool)
+        valid = valid if torch.is_tensor(valid) else torch.as_tensor(valid, device="cpu")
+        self.valid = valid.detach().to(torch.bool, copy=True)
         self._index = {}
 
     def fitted(self, rows_shape):

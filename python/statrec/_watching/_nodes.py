@@ -32,7 +32,7 @@ import time
 import torch
 
 from .. import _native
-from . import _believed, _engine, _passes, _sums
+from . import _believed, _engine, _kinds, _passes, _sums
 from ._catch import saving as _saving
 from ._kinds import wrapped as _wrapped
 
@@ -125,7 +125,8 @@ def as_usual(tap, module, output):
             or not last.weight.requires_grad or not last.bias.requires_grad
             or "forward" in module.__dict__ or output.shape != last.shape
             or output.stride() != last.stride or output.dtype is not last.dtype
-            or _saving(False) is not None or _wrapped(output)):
+            or _saving(False) is not None or _wrapped(output)
+            or output.is_cuda and _kinds.captured(output)):
         return False
     start = time.perf_counter()
     try:

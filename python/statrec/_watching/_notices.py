@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 
-from . import _sites
+from . import _kinds, _sites
 from ._say import warn
 
 _NO_FORWARD = "no forward pass of any site was seen: step() comes after it"
@@ -13,6 +13,7 @@ _NO_BACKWARD = ("no backward pass of any site was seen: is the model in training
 _EMPTY = "they have no {} pass of any site"
 _LATE = "step() came between their forward pass and backward(), and comes after backward()"
 _AGAIN = "of several {} passes in a step the last is recorded"
+_NO_PASS = "no forward pass in training mode; modules that came after watch() have no hooks"
 _NO_WIDTH = "it had no forward pass before the first step, its width is not known"
 
 
@@ -43,6 +44,7 @@ class Notices:
         self._never = {}  # {site name: why it has no rows at all}
         self._late, self._again = {}, {}  # {site name: steps}
         self._kind = "forward" if forward else "backward"
+        self._silent, self._some = set(), ({}, 0)  # names of sites without rows, and with some: of without_rows
         self._unseen = ""  # modules that call functions for norms
 
     def once(self, subject, text):
@@ -53,7 +55,7 @@ class Notices:
 
     def _misfit(self, tap):
         """Counts a site whose tensors could not be recorded in this step, with one warning for each."""
-        why, tap.misfit = tap.misfit, None
+        why, tap.misfit = tap.misfit or _kinds.CAPTURED, None
         known = self._misfits.setdefault(tap.site.name, {})
         if not known:
             warn(f"{tap.site.name!r} is not recorded: {why}")
@@ -76,7 +78,7 @@ class Notices:
 
     def step(self, taps, shared, passes):
         """What is remarkable about the passes of a step."""
-        missing = [tap for tap in taps if tap.misfit is not None]
+        missing = [tap for tap in taps if tap.misfit is not None or tap.captured and not tap.passes]
         for tap in missing:
             self._misfit(tap)
         self._repeated(shared)
@@ -108,14 +110,29 @@ class Notices:
             self.once("", why if not self._full else f"a step has no {self._kind} pass of any site")
         self._empty[why] = self._empty.get(why, 0) + 1
 
-    def evaluated(self, taps, silent):
-        """"'NAME' and 3 more: no rows (evaluation mode)", of sites that were so in all training passes; or "".
-        silent: sites without rows."""
-        names = [tap.site.name for tap in taps
-                 if tap.evaluated and tap.site in silent and tap.site.name not in self._misfits
-                 and tap.site.name not in self._never]
-        empty = self._empty and not self._full
-        return f"{_named(names)}: no rows (evaluation mode)" if names and not empty else ""
+    def without_rows(self, taps, rows):
+        """"'NAME' and 3 more: no rows (REASON)", of sites that have none in the whole file; or "". rows: Rows."""
+        self._silent = {site.name for site in rows.silent}
+        self._some = {site.name: steps for site, steps in rows.lacking.items() if site not in rows.silent}, rows.full
+        found = {}
+        for tap in taps if self._full or not self._empty else ():
+            if tap.site in rows.silent and tap.site.name not in self._misfits and tap.site.name not in self._never:
+                found.setdefault(self._why(tap), []).append(tap.site.name)
+        return "; ".join(f"{_named(names)}: no rows ({why})" for why, names in found.items())
+
+    def _why(self, tap):
+        """Why a site has no rows at all."""
+        if tap.evaluated:
+            return "evaluation mode"
+        return _NO_PASS if tap.order is None else f"no {self._kind} pass of it came"
+
+    def _at_times(self):
+        """"'NAME' and 3 more: no rows in 2 of 9 steps", of sites that have some."""
+        names, full = self._some
+        names = {name: steps for name, steps in names.items() if name not in self._misfits and name not in self._late}
+        most = max(names.values(), default=0)
+        upto = "" if len(set(names.values())) < 2 else "up to "
+        return f"{_named(list(names))}: no rows in {upto}{most} of {full} steps" if names else ""
 
     def _part(self, steps):
         """" in 3 of 10 steps", or "" for all of them."""
@@ -130,11 +147,12 @@ class Notices:
         found = {}
         for name, reasons in self._misfits.items():
             for why, steps in reasons.items() if name not in self._never else ():
-                found.setdefault((why, self._part(steps)), []).append(name)
+                part = "" if name in self._silent else self._part(steps)
+                found.setdefault((why, part), []).append(name)
         for name, why in self._never.items():
             found.setdefault((why, ""), []).append(name)
         if self._late and _LATE not in self._empty:
             found[_LATE, self._part(max(self._late.values()))] = list(self._late)
         told += [f"not recorded{part}: {_named(names)}: {why}" for (why, part), names in found.items()]
         told += [f"{_AGAIN.format(self._kind)}{self._part(steps)}: {name!r}" for name, steps in self._again.items()]
-        return "; ".join(filter(None, [*told, self._unseen]))
+        return "; ".join(filter(None, [*told, self._at_times(), self._unseen]))

@@ -81,7 +81,7 @@ class OwnRows:
         if self._resumed or site.own_running or math.isnan(site.alpha):
             return None
         if site not in self._running:
-            self._running[site] = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, width)
+            self._running[site] = torch.tensor([[0.0], [1.0]], dtype=torch.float64, device="cpu").repeat(1, width)
         return self._running[site]
 
     def _advance(self, whole):

@@ -190,7 +190,7 @@ def merged(passes):
     if len(passes) == 1:
         return passes[0]
     rows = sum(one.rows for one in passes)
-    block = torch.empty(7, passes[0].width, dtype=torch.float64)
+    block = torch.empty(7, passes[0].width, dtype=torch.float64, device="cpu")
     mean = block[MEAN] = sum(one.rows * one[MEAN] for one in passes) / rows
     block[VARIANCE] = sum(one.rows * (one[VARIANCE] + (one[MEAN] - mean) ** 2)
                           for one in passes) / rows

@@ -8,12 +8,15 @@ The copy's parameters and buffers are random, in double. Two questions:
 2. Otherwise, does it call one of torch's functions for norms (_calls.py), as a norm does that
    applies an activation to its result? Then those calls are recorded.
 
-The random state of the host is untouched.
+The random states of the host are untouched: torch's, Python's and NumPy's.
 """
 import collections
+import contextlib
 import copy
 import math
-import weakref
+import random
+import sys
+import types
 from typing import Any
 
 import torch
@@ -28,20 +31,26 @@ Finding = collections.namedtuple("Finding", "norm family axis uses first trailin
 
 _TOLERANCE, _GAIN = 3e-5, 1e-4  # of y, of its gain
 _EPS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3, float(torch.finfo(torch.float32).eps), 0.0)
-_known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _by_kind: dict[Any, Any] = {}
+_PLAIN = (bool, int, float, complex, str, bytes, torch.Size, torch.dtype, torch.device, type, types.BuiltinFunctionType)
+_OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
+
+
+class _Object:
+    """An object whose state is its attributes."""
 
 
 def find(module):
     """The Finding for a module, or None. Modules of a class with the same parts, shapes and settings
-    are probed once."""
+    are probed once; those with settings that cannot be compared, each time."""
     _must_have_shapes(module)
-    if module not in _known:
+    try:
         kind = _kind(module)
-        if kind not in _by_kind:
-            _by_kind[kind] = _probe(module)
-        _known[module] = _by_kind[kind]
-    return _known[module]
+    except (TypeError, RecursionError):
+        return _probe(module)
+    if kind not in _by_kind:
+        _by_kind[kind] = _probe(module)
+    return _by_kind[kind]
 
 
 def _must_have_shapes(module):
@@ -57,8 +66,26 @@ def _kind(module):
 
 
 def _settings(module):
-    return tuple((name, value) for name, value in sorted(vars(module).items())
-                 if isinstance(value, (bool, int, float, str, torch.Size)) and name != "training")
+    return tuple((name, _comparable(value)) for name, value in sorted(vars(module).items()) if _copied(name))
+
+
+def _copied(name):
+    """Whether an attribute of a module is a setting, which its copy has too."""
+    return name not in _OF_EVERY_MODULE and name != "forward" and not name.startswith("__composable_api")  # of FSDP
+
+
+def _comparable(value):
+    """What equals that of another value only where both mean the same; TypeError for objects with a state that
+    cannot be read."""
+    if value is None or type(value) in _PLAIN:
+        return type(value), value
+    if type(value) in (list, tuple, dict):
+        return type(value), tuple(map(_comparable, value.items() if isinstance(value, dict) else value))
+    if type(value) is types.FunctionType and value.__closure__ is None:
+        return type(value), value
+    if type(value).__basicsize__ == _Object.__basicsize__ and not type(value).__itemsize__:  # no slots
+        return type(value), _comparable(vars(value))
+    raise TypeError
 
 
 def _tensors(module):
@@ -79,10 +106,7 @@ def _random_copy(module):
     only shapes are read, so that they may be sharded or on the meta device."""
     twin = class_of(module).__new__(class_of(module))
     torch.nn.Module.__init__(twin)
-    kept = twin.__dict__.keys()
-    twin.__dict__.update({name: copy.deepcopy(value) for name, value in vars(module).items()
-                          if name not in kept and name != "forward"
-                          and not name.startswith("__composable_api")})  # of FSDP
+    twin.__dict__.update({name: copy.deepcopy(value) for name, value in vars(module).items() if _copied(name)})
     for name, value in module._parameters.items():
         twin._parameters[name] = value if value is None else torch.nn.Parameter(_random(value))
     for name, value in module._buffers.items():
@@ -125,12 +149,26 @@ def _answers(twin):
             yield first, x, y, heard
 
 
+@contextlib.contextmanager
+def _apart():
+    """For code of the host's that is run for us: on the CPU, without gradients, random states as before."""
+    numpy = sys.modules.get("numpy")
+    of_python, of_numpy = random.getstate(), numpy and numpy.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
+            yield
+    finally:
+        random.setstate(of_python)
+        if numpy:
+            numpy.random.set_state(of_numpy)
+
+
 def features_first(module):
     """Whether the features of its input are dimension 1, told by which random input it accepts;
     None: it accepts none."""
     _must_have_shapes(module)
     try:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
+        with _apart():
             return next((first for first, x, y, _ in _answers(_random_copy(module))
                          if y.shape == x.shape), None)
     except Exception:  # a module that cannot be copied, or is on the meta device
@@ -139,7 +177,7 @@ def features_first(module):
 
 def _probe(module):
     try:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
+        with _apart():
             torch.default_generator.manual_seed(1)  # torch.manual_seed seeds GPUs, too
             return _ask(_random_copy(module))
     except Exception:  # a module that cannot be copied, or is on the meta device

@@ -62,17 +62,18 @@ class Merging:
             if one.rows > 0:
                 by_site.setdefault(id(one.site), []).append(one)
         head = float(sound), float(loss is not None), 0.0 if loss is None else loss
-        parts = [torch.tensor(head, dtype=torch.float64)]
+        parts = [torch.tensor(head, dtype=torch.float64, device="cpu")]
         for site, width in sites:
             parts.append(self._site_part(by_site.get(id(site)), width))
         return torch.cat(parts)
 
     @staticmethod
     def _site_part(passes, width):
-        part = torch.zeros(_COUNTS + _SUMS * width, dtype=torch.float64)
+        part = torch.zeros(_COUNTS + _SUMS * width, dtype=torch.float64, device="cpu")
         if passes:
             one = _passes.merged(passes)
-            part[:_COUNTS] = torch.tensor([one.rows, one.samples, one.padded], dtype=torch.float64)
+            part[:_COUNTS] = torch.tensor([one.rows, one.samples, one.padded], dtype=torch.float64,
+                                          device="cpu")
             part[_COUNTS:] = torch.cat([one[row] for row in range(_SUMS)])
         return part
 
@@ -106,7 +107,7 @@ class Merging:
             start += _SUMS * width
 
     def _pass(self, sums, site, width, counts, gains):
-        block = torch.ones(_passes.GAMMA + 1, width, dtype=torch.float64)
+        block = torch.ones(_passes.GAMMA + 1, width, dtype=torch.float64, device="cpu")
         block[:_SUMS] = sums.view(_SUMS, width)
         block[_passes.SUM_G:_passes.SUM_GG] /= self.world
         block[_passes.SUM_GG] /= self.world ** 2

@@ -25,7 +25,9 @@ class Rows:
         self.metrics = []  # names that the host has declared
         self._evaluations = []  # they wait for the rows of the file
         self._sites, self._scalars, self.declared = {}, {}, False
+        self._settled = None  # taps in the order of the file
         self.silent = set()  # sites without rows up to now
+        self.full, self.lacking = 0, {}  # steps with rows; {site: those in which it has none}
 
     @property
     def resumes(self):
@@ -67,10 +69,19 @@ class Rows:
                     raise ValueError(f"step: {name}: no site {site!r:.80}" + (f"; {near}" if near else ""))
                 _given.number(one, f"step: {name}[{site!r:.80}]")
 
+    def settle(self):
+        """The sites are those of now, whenever they are declared: [(site, width)]."""
+        if self._recorder is not None:
+            self._settled = self._ordered()
+        for tap in self._taps:
+            tap.site.width = tap.width
+        return [(tap.site, tap.width) for tap in self._taps if tap.width is not None]
+
     def declare(self, step):
         """Sites, in the order of their first forward passes. step: number of the first row."""
-        for depth, tap in enumerate(self._ordered()):
-            tap.site.width = tap.width
+        if self._settled is None:
+            self.settle()
+        for depth, tap in enumerate(self._settled):
             self._sites[tap.site] = self._recorder.add_site(
                 **tap.site.declaration(depth, self._repeat))
         self.declared, self.silent = True, set(self._sites)
@@ -120,6 +131,11 @@ class Rows:
         shown = {one.site for one in known}
         if self.silent:
             self.silent -= shown
+        if known:
+            self.full += 1
+        if known and len(shown) < len(self._sites):
+            for site in [site for site in self._sites if site not in shown]:
+                self.lacking[site] = self.lacking.get(site, 0) + 1
         self._put_running(shown, running)
         for site in shown & set(named):
             for name, values in named[site].items():

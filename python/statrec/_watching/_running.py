@@ -80,7 +80,7 @@ class Keeper:
 
 def _blocks(places):
     """A block [2, W], the rows that it has of each site one after the other, views and Kept.places by site."""
-    block = torch.empty(2, sum(width for _, width in places), dtype=torch.float64)
+    block = torch.empty(2, sum(width for _, width in places), dtype=torch.float64, device="cpu")
     views = dict(zip((site for site, _ in places), block.split([width for _, width in places], 1)))
     at = {site: place(view) for site, view in views.items()}
     return block, [row for view in views.values() for row in view.unbind()], views, at
@@ -98,5 +98,5 @@ def on_cpu(kept):
 
 def initial(taps):
     """What a lazy module starts with, by site: it had no buffers before its first forward pass."""
-    return {tap.site: torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, tap.width)
+    return {tap.site: torch.tensor([[0.0], [1.0]], dtype=torch.float64, device="cpu").repeat(1, tap.width)
             for tap in taps if tap.width is not None}

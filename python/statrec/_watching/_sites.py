@@ -26,6 +26,7 @@ class Site:
     False where it does without padding}. calls: the functional norms within the module are recorded, not its own
     input and output. named: {statistic of the file: buffer} of running
     values that are neither mean nor variance. stock: the module ends with its norm, whose result it does not need itself.
+    signature: a Signature, where the module is what is recorded only if it is called so.
     """
 
     def __init__(self, name, module):
@@ -37,7 +38,7 @@ class Site:
         self.observed, self.own_running, self.at_output = True, False, False
         self.gain, self.calls, self.stock, self.groups = weight, False, True, None
         self.share, self.unknown = 1.0, {}
-        self.named = {}
+        self.named, self.signature = {}, None
         self.sync = isinstance(module, nn.SyncBatchNorm)
 
     def declaration(self, depth, repeat):

@@ -73,10 +73,15 @@ class Layout:
         return (x.float() if x.dtype in _HALVES else x).contiguous()
 
 
+def planes(rows, samples):
+    """[N, width, L] of rows [N L, width], the last ones within a sample."""
+    return rows.view(samples, -1, rows.shape[1]).transpose(1, 2)
+
+
 # -- which kernels ----------------------------------------------------------------------------
 
 def _kernels_agree(dtype):
-    x = torch.arange(12, dtype=dtype).view(4, 3).sin()
+    x = torch.arange(12, dtype=dtype, device="cpu").view(4, 3).sin()
     mean, variance = torch.batch_norm_update_stats(x, None, None, 0.0)
     sum_gc, sum_g = _fused(x, x, mean)
     c = x - x.mean(0)

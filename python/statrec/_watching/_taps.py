@@ -27,9 +27,12 @@ import weakref
 
 import torch
 
-from . import _activations, _arrivals, _calls, _engine, _kinds, _nodes, _sums, _traced
+from . import _activations, _arrivals, _engine, _kinds, _made, _nodes, _sums, _traced
 from ._catch import Catch, Through, as_known, saving, source_of
 from ._caught import Pass, Stored
+from ._hooks import Handle, Hook
+from ._inner import Enter, Leave
+from ._signature import OTHERWISE
 
 
 class Shared(_engine.Runs):
@@ -59,16 +62,11 @@ class Shared(_engine.Runs):
             self.seconds += time.perf_counter() - start
 
     def fail(self, error):
+        if isinstance(error, _made.Unseen):  # of one site alone
+            error.tap.misfit = _made.UNSEEN
+            return
         self.on = False
         self.failure = self.failure or error.with_traceback(None)  # its frames hold tensors
-
-
-def _nothing(*_):
-    """What a copied or pickled tap is: a hook that does nothing."""
-
-
-def _no_tap():
-    return _nothing
 
 
 def _no_module():
@@ -87,18 +85,6 @@ _TENSOR = _Tensor()
 _is_compiling = torch.compiler.is_compiling
 
 
-class Hook:
-    """A hook that is not copied or pickled with its module, and that torch.jit.script cannot compile."""
-
-    def __reduce__(self):
-        return _no_tap, ()
-
-    @property
-    def __name__(self):
-        raise AttributeError("torch.jit.script cannot compile the hooks of statrec.watch: call close() or detach() of "
-                             "the run first")
-
-
 class Tap(Hook):
     """The forward hook of a site, and the passes that it has caught since the last step."""
 
@@ -113,11 +99,12 @@ class Tap(Hook):
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
         self.known = None  # the Layout of the pass before
-        self.evaluated = False  # by frozen()
+        self.evaluated = self.captured = False  # by frozen(); in a CUDA graph: there is no pass to be seen from then on
         self.activations = None  # (serial, Counts) of this step
         self.card = None  # what _cards keeps of it
         # of the passes: whether they are of backward(); whether one lacked its sums; whether they are not right
         self.of_loss, self.lacking, self.spoiled, self.leaf_stays = True, False, False, False
+        self.signature, self.made = site.signature, {}
         self.module = _no_module if site.module is None else weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -126,11 +113,12 @@ class Tap(Hook):
     def _hooks(self, module):
         if module is None:
             return []
+        self.made, handles = _made.hooks(module)
         if not self.site.calls:
-            return [module.register_forward_hook(self, with_kwargs=True)]
+            return [*handles, Handle(module, self, with_kwargs=True)]
         entered = []  # modes; a module may call itself
-        return [module.register_forward_pre_hook(_Enter(self, entered)),
-                module.register_forward_hook(_Leave(self, entered), always_call=True)]
+        return [*handles, Handle(module, Enter(self, entered), before=True),
+                Handle(module, Leave(self, entered), always_call=True)]
 
     def detach(self):
         for handle in self.handles:
@@ -161,6 +149,8 @@ class Tap(Hook):
         shared = self.shared
         if shared.idle or _traced.elsewhere():
             return None
+        if self.signature is not None and (kwargs or len(args) != 1) and self._otherwise(module, args, kwargs):
+            return None
         compiling = _is_compiling()  # the compiler must guard on little of what steps change
         if not compiling and (
                 self.card is not None and shared.cards is not None
@@ -182,6 +172,14 @@ class Tap(Hook):
             return self._compiled(args, output)
         return self._ran(module, args, output)
 
+    def _otherwise(self, module, args, kwargs):
+        """Whether the module is called as nobody has probed it; its pass is not recorded then."""
+        if not self.signature.otherwise(args, kwargs):
+            return False
+        if self.wants(module) and self.shared.phase == self.phase:
+            self.misfit = OTHERWISE
+        return True
+
     def wants(self, module):
         """Whether a forward pass of the module may be recorded in the mode that it is in."""
         return module.training and torch.is_grad_enabled()
@@ -197,6 +195,9 @@ class Tap(Hook):
 
     def _ran(self, module, args, output):
         """A forward pass outside of a compiler. What it returns, if not None, is the output."""
+        if _kinds.captured(output):
+            self.misfit, self.captured = _kinds.CAPTURED, True
+            return None
         if not (self.reads("its input", args[0] if args else None)
                 and self.reads("its output", output)):
             return None
@@ -225,6 +226,9 @@ class Tap(Hook):
 
     def called(self, module, call):
         """A functional norm ran within the module."""
+        if call.norm != self.site.norm and (call.norm, self.site.norm) != ("bn", "frozenbn"):
+            self.misfit = f"it called the function of a {call.norm}"
+            return None
         return self._ran(module, (call.input,), call.output)
 
     def _input(self, args, output):
@@ -314,6 +318,9 @@ class Tap(Hook):
         if x is None or not output.requires_grad:
             return None
         rows_shape, width = self._shapes(x)
+        if self.made:
+            self.misfit = f"torch.compile hides it: {_made.UNSEEN}"
+            return None
         if self.leaf is None or width != self.width or self.leaf.device != x.device:
             self.misfit = "its width or device is not the one that watch() saw"
             return None
@@ -342,8 +349,8 @@ class Tap(Hook):
             y = _activations.as_rows(output.detach(), self.first, width, index)
             if rows.shape[0] > 0:
                 counts = _activations.Counts(
-                    rows, *_activations.normalized(self.module(), self.gain(), y))
-                source_of(output, self.observed).grad_fn.register_prehook(
+                    rows, *_activations.normalized(self.module(), self.gain(), self.read(_bias), y))
+                source_of(output, self.observed)[0].grad_fn.register_prehook(
                     _activations.Waiting(self, counts, next(self.shared.order)))
 
     def activated(self, counts, serial):
@@ -363,8 +370,17 @@ class Tap(Hook):
     def plain_gain(self):
         """The gain as the module has it, to be asked for in the forward pass. Autograd refuses a backward pass after
         it has changed."""
-        module = None if self.site.gain is None else self.module()
-        return None if module is None else self.site.gain(module)
+        gain, module = self.site.gain, self.module()
+        if gain is None or module is None:
+            return None
+        return self.read(gain) if module._modules else gain(module)  # a parametrization is a part
+
+    def read(self, function):
+        """function(module), without a parametrization that runs; None where the module is gone."""
+        module = self.module()
+        if module is not None and (self.made or "parametrizations" in module._modules):
+            return function(_made.View(self, module))
+        return None if module is None else function(module)
 
     def whole_gain(self, gain):
         """The gain of a forward pass, or the module's in its backward pass, where FSDP has put its parts together."""
@@ -445,42 +461,8 @@ class Tap(Hook):
         self.misfit, self.spoiled, self.shared.unsure = why, True, True
 
 
-class _Enter(Hook):
-    """Forward pre-hook of a site whose functional norms are recorded."""
-
-    def __init__(self, tap, entered):
-        self.tap, self.entered = tap, entered
-
-    def __call__(self, module, args):
-        if self.tap.shared.idle or _traced.elsewhere():
-            return
-        if _is_compiling():
-            self.tap.misfit = ("torch.compile hides a norm that its module applies an activation "
-                               "to; it is recorded outside of it")
-            return
-        shared, wanted = self.tap.shared, self.tap.wants(module)
-        if not wanted and self.tap.order is None:
-            self.tap.frozen(module)
-        if wanted and "forward" in module.__dict__:  # a checkpointed one runs again without this hook
-            self.tap.misfit, wanted = "its forward has been replaced", False
-        if wanted and not shared.phase and self.tap.phase:
-            shared.outside = self.tap.site.name
-        wanted = wanted and shared.phase == self.tap.phase
-        mode = _calls.Listening(lambda call: self.tap.called(module, call)) if wanted else None
-        if mode is not None:
-            mode.__enter__()
-        self.entered.append(mode)
-
-
-class _Leave(_Enter):
-    """Its forward hook, also called where the forward pass has failed."""
-
-    def __call__(self, module, args, output):
-        if self.tap.shared.idle or _is_compiling() or _traced.elsewhere():
-            return
-        mode = self.entered.pop() if self.entered else None
-        if mode is not None:
-            mode.__exit__(None, None, None)
+def _bias(module):
+    return getattr(module, "bias", None)
 
 
 def _leaf_arrived(tap, leaf):

@@ -47,7 +47,7 @@ def _fill(file: "_Checkpoint", model: nn.Module) -> None:
             tensor, value = tensor[:1], value[:1]
         tensor.copy_(value)
     for group, name, tensor in calls(model):  # an averaged checkpoint has none
-        tensor.copy_(file.read(group, name) if file.has(group, name) else torch.tensor(0))
+        tensor.copy_(file.read(group, name) if file.has(group, name) else torch.tensor(0, device="cpu"))
 
 
 def save(model: nn.Module, path: Path) -> None:
@@ -176,7 +176,7 @@ class _Checkpoint:
         """The values of an array."""
         array = self._array(group, name)
         try:
-            return torch.as_tensor(array[()])
+            return torch.as_tensor(array[()], device="cpu")
         except OSError as error:
             raise self.error(f"{group}/{name} is damaged: {_line(error)}") from None
 

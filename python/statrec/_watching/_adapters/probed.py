@@ -5,6 +5,7 @@ import re
 from torch import nn
 
 from .. import _probe
+from .._signature import Signature
 from . import batch
 
 _TORCH = (nn.modules.batchnorm._BatchNorm, nn.modules.instancenorm._InstanceNorm, nn.GroupNorm,
@@ -63,6 +64,7 @@ def describe(site, module):
     site.first, site.trailing, site.width = found.first, found.trailing, found.width
     site.eps, site.gain, site.calls = found.eps, found.gain, found.calls
     site.stock = not found.calls  # it ends with its norm as torch's own do
+    site.signature = None if found.calls else Signature(_probe.class_of(module))
     site.observed = found.family != "sigma"
     site.groups, site.share = 0 if found.axis == "row" else None, found.share
     if found.frozen:
