@@ -29,7 +29,7 @@ do for [k=1:d_curves] {
     if (!known) { panels = panels + 1; panel_site[panels] = d_key[k] }
 }
 do for [i=1:2*panels] { median_of[i] = NaN }
-at_site(name) = sum [i=1:panels] (panel_site[i] eq name ? i : 0)
+at_site(name) = sum [i=1:panels] (in_data(panel_site[i]) eq name ? i : 0)
 keep_median(run, at, v) = run > 0 && at > 0 ? (median_of[2*at-2+run] = v, 1) : 1
 if (runs == 2) {
     stats all using (keep_median(path_of(strcol(all_run)), at_site(strcol(all_site)), cell(all_median))) nooutput name 'MEDIAN'

@@ -124,6 +124,11 @@ vector_name(v) = v eq 'mu_B' ? 'batch mean {/:Italic μ_B}' : v eq 'sigma2_B' ? 
     v eq 'psi2_difference' ? '{/:Italic ψ_B}^2 − {/:Italic ψ}^2' : v eq 'mu_shift' ? '({/:Italic μ_B} − {/:Italic μ}) / {/:Italic σ}' : \
     v eq 'sigma_ratio' ? '{/:Italic σ_B} / {/:Italic σ}' : v eq 'psi_ratio' ? '{/:Italic ψ_B} / {/:Italic ψ}' : enhanced_safe(v)
 enhanced_safe(text) = strlen(text) == 0 ? '' : (strstrt('{}^_@&~\', text[1:1]) ? '\'.text[1:1] : text[1:1]).enhanced_safe(text[2:*])
+# A name beside a tic is a format there: eval 'set ytics add (tic_text(name) 1)'. in_data(name): as strcol() reads it from a data file, which
+# has no quotes.
+replaced(text, these, by) = strlen(text) == 0 ? '' : (strstrt(these, text[1:1]) ? by : text[1:1]).replaced(text[2:*], these, by)
+tic_text(name) = replaced(name, '%', '%%')
+in_data(name) = replaced(name, '"#`'."'", ' ')
 # What the runs declare is called what they call it, with its unit.
 own_unit(u) = u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
 
@@ -281,7 +286,7 @@ DOT_ROOM = 'dot_longest = 1; dot_row = 0.16; '. \
     'pad_left = 0.24 + dot_letter * dot_longest; gap_x = 0.3; set pointsize 0.6; '. \
     'set grid noytics xtics; set grid linetype 958 linecolor rgb "#D8D8D8" linewidth 0.4 dashtype solid'
 dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; ', dot_count + 0.6). \
-    (c == 1 || stacked ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
+    (c == 1 || stacked ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (tic_text(dot_name[i]) i) }' : 'unset ytics')
 dot_x(low, high) = low > 0 && high / low > 4 ? dot_log(low, high) : \
     sprintf('unset logscale x; set format x "%%h"; set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', \
     low_end(room_low(low, high), room_high(low, high)), high_end(room_low(low, high), room_high(low, high)), \

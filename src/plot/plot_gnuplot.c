@@ -146,12 +146,13 @@ static void write_data(const plot_job *job, const plot_data *d, FILE *out) {
     fprintf(out, "array %s_run[%d]\narray %s_key[%d]\n", name, capacity, name, capacity);
     fprintf(out, "array %s_observed[%d]\narray %s_depth[%d]\n", name, capacity, name, capacity);
     for (int i = 0; i < d->curves; i++) {
-        fprintf(out, "%s_run[%d] = %d\n", name, i + 1, d->curve[i].run);
-        plot_assign(out, d->curve[i].key, "%s_key[%d]", name, i + 1);
-        const int run = d->curve[i].run;
+        const plot_curve *c = &d->curve[i];
+        const plot_run *run = c->run ? &job->run[c->run - 1] : NULL;
+        fprintf(out, "%s_run[%d] = %d\n", name, i + 1, c->run);
+        plot_assign(out, c->key, "%s_key[%d]", name, i + 1);
         fprintf(out, "%s_observed[%d] = %d\n", name, i + 1,
-                run && plot_only_observed(d->table, &job->run[run - 1], run, d->curve[i].key));
-        const int64_t depth = run ? plot_site_depth(&job->run[run - 1], d->curve[i].key) : -1;
+                run && plot_only_observed(d->table, run, c->run, c->site));
+        const int64_t depth = run ? plot_site_depth(run, c->site) : -1;
         fprintf(out, "%s_depth[%d] = %lld\n", name, i + 1, (long long)depth);
     }
     write_columns(d, job->labels->runs, out);

@@ -1,4 +1,5 @@
-/* plot_tsv.h -- reads the tables that analyses print. */
+/* plot_tsv.h -- reads the tables that analyses print. Names of columns and cells are without the
+ * escapes of base/tsv.h: they may hold any byte. */
 #ifndef PLOT_PLOT_TSV_H
 #define PLOT_PLOT_TSV_H
 
