@@ -45,7 +45,10 @@ do for [k=1:d_curves] {
     }
 }
 eval BURN_IN_ENTRY
-eval NOTE(paths == 2 ? '×: median of '.run_label[2].' over median of '.run_label[1].', after burn-in' : '')
+eval BURN_IN_NOTE
+ratios = 0
+do for [i=1:panels] { ratios = ratios + (strlen(ratio_text(i)) > 0) }
+eval NOTE(ratios > 0 ? '×: median of '.run_label[2].' over median of '.run_label[1].', after burn-in' : '')
 eval LEGEND_ROOM
 legend_height = legend_height + 0.12
 gap_x = 0.3

@@ -48,8 +48,8 @@ do for [p=1:4] {
     }
 }
 eval NOTE('Right of 0 a run is worse than the reference, as in stat-gap --split; the column gap of stat-gap has the other sign.')
-eval span('t', 't_pairs')
-eval NOTE(span_count > 0 && span_low < 2 ? 'The bar of one pair of runs covers its evaluations, not other seeds.' : '')
+eval span_of('t', 't_pairs', 'cell(t_pairs) < 2 ? cell(t_total_low) + cell(t_total_high) : NaN')
+eval NOTE(span_count > 0 ? 'The bar of one pair of runs covers its evaluations, not other seeds.' : '')
 eval LEGEND_ROOM
 # A row of three or four marks has room for a name of three lines.
 dot_lines = 3

@@ -21,6 +21,7 @@ do for [r=1:runs] {
     legend_text[r] = run_label[r]
     legend_type[r] = r
 }
+eval BURN_IN_NOTE
 eval LEGEND_ROOM
 legend_height = legend_height + 0.1
 pad_left = 0.72
@@ -53,8 +54,7 @@ plot for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_y1_low)):(100 * co
          with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \
      for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_y1)) with lines linetype d_run[k]
 eval panel(1, 1, 2, 2)
-unset object 99
-unset label 99
+eval NO_STARTUP
 eval linear_y(low, high)
 set format x '%g'
 set xlabel 'training (%)' offset 0,0.7

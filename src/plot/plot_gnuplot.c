@@ -125,6 +125,8 @@ static void write_columns(const plot_data *d, int runs, FILE *out) {
     int64_t rows = 0;
     for (int i = 0; i < d->curves; i++)
         if (d->curve[i].rows > rows) rows = d->curve[i].rows;
+    /* A row that is copied has the x where its step ends, one of a bucket has its middle. */
+    fprintf(out, "%s_x_is_end = %d\n", t->name, rows <= t->buckets);
     if (rows > t->buckets) rows = t->buckets;
     fprintf(out, "%s_over = '%s'\n", t->name, d->x);
     fprintf(out, "%s_x = 1\n%s_rows = %lld\n", t->name, t->name, (long long)rows);
