@@ -98,6 +98,14 @@ refuse(text) = (refused = text, 'printerr refused; exit status 1')
 
 # Metrics as readers know them: "validation loss (nats)"; with the direction behind: "validation perplexity ↓".
 short_unit(u) = u[1:4] eq 'nats' ? ' (nats)' : u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
+# Losses of the runs have the unit of their valid_loss, several as ' (nats or m^2)'; what programs with another unit train on has none.
+valid_units = run_loss_unit[1]
+do for [r=2:runs] { if (strstrt(' or '.valid_units.' or ', ' or '.run_loss_unit[r].' or ') == 0) { valid_units = valid_units.' or '.run_loss_unit[r] } }
+valid_unit = strstrt(valid_units, ' or ') ? ' ('.valid_units.')' : short_unit(valid_units)
+train_unit = valid_units eq 'nats' ? ' (nats)' : ''
+# Runs that were evaluated so, whether the values are finite or not.
+evaluated_loss = sum [r=1:runs] run_has_valid_loss[r]
+evaluated_batch = sum [r=1:runs] run_has_valid_loss_batch[r]
 plain_name(m) = m eq 'ppl' ? 'perplexity' : m eq 'nll' ? 'negative log-likelihood' : m eq 'bleu' ? 'BLEU' : m eq 'f1' ? 'F1' : \
     m eq 'bpc' ? 'bits per byte' : m eq 'top5' ? 'top-5 accuracy' : m eq 'uas' ? 'UAS' : m eq 'las' ? 'LAS' : \
     m eq 'uas_nopunct' ? 'UAS without punctuation' : m eq 'las_nopunct' ? 'LAS without punctuation' : m
@@ -204,6 +212,9 @@ linear_axis(from, to, digits) = sprintf('unset logscale y; set format y "'.digit
     tic_step(to - from, 6), from, to)
 linear_ends(from, to) = linear_axis(low_end(from, to), high_end(from, to), '%%h')
 linear_given(from, to) = linear_axis(from, to, apart(from, to) ? '%%h' : '%%.15g')
+# eval WIDE_TICS(a, b), before the panels: room for labels like 1.5×10^19 where axes go to a and b.
+wide_tics(a) = abs(a) >= 1e6 || (abs(a) < 5e-4 && abs(a) > 0)
+WIDE_TICS(a, b) = wide_tics(a) || wide_tics(b) ? 'pad_left = pad_left + 0.18; gap_x = gap_x + 0.18' : ''
 # The figure's kind of axis and its ends, unless the user wants others; what reaches to 0 or below stays linear.
 user_scale(kind) = figure_scale eq '' ? kind : figure_scale
 ends_y(kind, from, to) = kind eq 'log' && (y_given ? y_from : from) > 0 ? (y_given ? log_ends(y_from, y_to) : log_ends(from, to)) : \

@@ -15,7 +15,7 @@
 # Below: what the discrepancy costs, the validation loss in running statistics minus that in the statistics of each
 # validation batch (statrec train --validate-batch); below 0 the running statistics do better. The site is named in the panel.
 
-if (v_valid_loss_batch_finite == 0) { eval refuse('no evaluation with batch statistics: statrec train --validate-batch makes them') }
+if (v_valid_loss_batch_finite == 0) { eval refuse(evaluated_batch > 0 ? 'no evaluation has a finite valid_loss_batch' : 'no evaluation with batch statistics: statrec train --validate-batch makes them') }
 legend_count = runs
 do for [r=1:runs] {
     legend_text[r] = run_label[r]
@@ -39,6 +39,7 @@ do for [k=1:v_curves] {
         high = span_high > high ? span_high : high
     }
 }
+eval WIDE_TICS(abs_high(low, high), 0)
 eval percent_x(25)
 band = d_curves > 3 ? 0.15 : 0.28
 set pointsize 0.4
@@ -58,7 +59,7 @@ eval NO_STARTUP
 eval linear_y(low, high)
 set format x '%g'
 set xlabel 'training (%)' offset 0,0.7
-set ylabel 'loss gap (nats)' offset 0.4,0
+set ylabel 'loss gap'.valid_unit noenhanced offset 0.4,0
 set label 1 'validation: running − batch statistics' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
 set xzeroaxis linetype 958 linewidth 0.5
 plot for [k=1:v_curves] v index k-1 using v_x:(gap(0)) with linespoints linetype v_run[k]

@@ -21,11 +21,10 @@ static int escape_at(const char *at, char *byte) {
     return *byte = (char)code, 4;
 }
 
-/* Undoes tsv_escape in place: names are those of the run file again. */
-static void unescape(char *cell) {
-    char *to = cell, byte = 0;
-    for (int bytes; *cell; cell += bytes ? bytes : 1)
-        *to++ = (bytes = escape_at(cell, &byte)) ? byte : *cell;
+void plot_tsv_unescape(char *text) {
+    char *to = text, byte = 0;
+    for (int bytes; *text; text += bytes ? bytes : 1)
+        *to++ = (bytes = escape_at(text, &byte)) ? byte : *text;
     *to = 0;
 }
 
@@ -34,7 +33,7 @@ static int split(char *line, char *cell[COLUMNS]) {
     for (char *at = line; at; count++) {
         char *tab = strchr(at, '\t');
         if (tab) *tab++ = 0;
-        unescape(at);
+        plot_tsv_unescape(at);
         if (count < COLUMNS) cell[count] = at;
         at = tab;
     }

@@ -3,6 +3,7 @@
 
 #include "plot/labels/plot_comparable.h"
 #include "plot/plot_curves.h"
+#include "plot/plot_tsv.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
@@ -49,14 +50,21 @@ static void tell_curves(told *t, const plot_data *d, unsigned found) {
             tell(t, line);
 }
 
-/* The `# warning:` lines above a table's header. */
+/* Above a table's header: the `# warning:` lines, and the `# alone:` lines of runs without a row. */
 static void tell_table(told *t, const char *path) {
-    static const char mark[] = "# warning: ";
-    char line[512];
+    static const struct {
+        const char *mark, *after;
+    } of[] = {{"# warning: ", ""}, {"# alone: ", "; not drawn"}};
+    char line[512], text[sizeof line + 16];
     FILE *in = fopen(path, "r");
     while (in && fgets(line, sizeof line, in) && line[0] == '#') {
         line[strcspn(line, "\n")] = 0;
-        if (strncmp(line, mark, sizeof mark - 1) == 0) tell(t, line + sizeof mark - 1);
+        plot_tsv_unescape(line);
+        for (int i = 0; i < 2; i++) {
+            if (strncmp(line, of[i].mark, strlen(of[i].mark)) != 0) continue;
+            snprintf(text, sizeof text, "%s%s", line + strlen(of[i].mark), of[i].after);
+            tell(t, text);
+        }
     }
     if (in) fclose(in);
 }
