@@ -29,7 +29,7 @@ do for [k=1:t_curves] {
 }
 lines = legend_count
 band = lines > 3 ? 0.15 : 0.28
-eval NOTE(stat ne 'loss' || v_valid_loss_finite > 0 ? '' : (evaluated_loss > 0 ? 'No evaluation has a finite valid_loss' : 'No run has the metric valid_loss').': only training loss is drawn.')
+eval NOTE(stat eq 'loss' && v_valid_loss_finite == 0 ? 'No evaluation has a finite valid_loss: only training loss is drawn.' : '')
 eval LEGEND_ROOM
 gap_x = 0.66
 set xlabel t_over offset 0,0.7

@@ -35,7 +35,7 @@ entry = 'difference; its mean and 95 % interval'
 entry_type = 953
 if (gaps) { eval ENTRY }
 if (!gaps) {
-    eval NOTE(with_averages > 0 ? (evaluated_batch > 0 ? 'No evaluation has finite values of' : 'No run has').' both metrics valid_loss and valid_loss_batch: what running statistics cost is not measured.' : \
+    eval NOTE(with_averages > 0 ? 'No evaluation has finite values of both metrics valid_loss and valid_loss_batch: what running statistics cost is not measured.' : \
         'These methods have no running statistics: there is no cost of them.')
 }
 eval LEGEND_ROOM
@@ -85,7 +85,7 @@ do for [r=1:runs] {
     high[r] = -1e300
     gap_low[r] = 0
     gap_high[r] = 0
-    gap_text[r] = averages(r) ? (run_has_valid_loss_batch[r] ? 'no finite value' : 'not validated with batch statistics') : 'no running statistics'
+    gap_text[r] = averages(r) ? 'no finite valid_loss_batch' : 'no running statistics'
 }
 WIDEN = 'if (span_count > 0) { low[r] = span_low < low[r] ? span_low : low[r]; high[r] = span_high > high[r] ? span_high : high[r] }'
 eval span('t', 't_x')

@@ -103,9 +103,6 @@ valid_units = run_loss_unit[1]
 do for [r=2:runs] { if (strstrt(' or '.valid_units.' or ', ' or '.run_loss_unit[r].' or ') == 0) { valid_units = valid_units.' or '.run_loss_unit[r] } }
 valid_unit = strstrt(valid_units, ' or ') ? ' ('.valid_units.')' : short_unit(valid_units)
 train_unit = valid_units eq 'nats' ? ' (nats)' : ''
-# Runs that were evaluated so, whether the values are finite or not.
-evaluated_loss = sum [r=1:runs] run_has_valid_loss[r]
-evaluated_batch = sum [r=1:runs] run_has_valid_loss_batch[r]
 plain_name(m) = m eq 'ppl' ? 'perplexity' : m eq 'nll' ? 'negative log-likelihood' : m eq 'bleu' ? 'BLEU' : m eq 'f1' ? 'F1' : \
     m eq 'bpc' ? 'bits per byte' : m eq 'top5' ? 'top-5 accuracy' : m eq 'uas' ? 'UAS' : m eq 'las' ? 'LAS' : \
     m eq 'uas_nopunct' ? 'UAS without punctuation' : m eq 'las_nopunct' ? 'LAS without punctuation' : m

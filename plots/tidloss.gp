@@ -15,7 +15,7 @@
 # Below: what the discrepancy costs, the validation loss in running statistics minus that in the statistics of each
 # validation batch (statrec train --validate-batch); below 0 the running statistics do better. The site is named in the panel.
 
-if (v_valid_loss_batch_finite == 0) { eval refuse(evaluated_batch > 0 ? 'no evaluation has a finite valid_loss_batch' : 'no evaluation with batch statistics: statrec train --validate-batch makes them') }
+if (v_valid_loss_batch_finite == 0) { eval refuse('no evaluation has a finite valid_loss_batch; statrec train --validate-batch measures it') }
 legend_count = runs
 do for [r=1:runs] {
     legend_text[r] = run_label[r]

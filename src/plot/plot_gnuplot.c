@@ -77,28 +77,19 @@ static void write_terminal(const plot_job *job, FILE *out) {
             dots[job->format], job->template->height);
 }
 
-/* The unit of its validation loss, "nats" unless the run declares another, and whether it has
- * evaluations of it, finite or not. */
-static void write_loss(const plot_run *run, int number, FILE *out) {
-    static const char *const loss[] = {"valid_loss", "valid_loss_batch"};
-    const sr_run_metric *m = metric_named(run->file, loss[0], strlen(loss[0]));
-    plot_assign(out, m && strncmp(m->unit, "nats", 4) != 0 ? m->unit : "nats", "run_loss_unit[%d]",
-                number);
-    for (int k = 0; k < 2; k++)
-        fprintf(out, "run_has_%s[%d] = %d\n", loss[k], number,
-                sr_run_get_info(run->file)->evals > 0 && sr_run_has_eval(run->file, loss[k]));
+/* Of the validation loss; "nats" unless the run declares another. */
+static const char *loss_unit(const plot_run *run) {
+    const sr_run_metric *m = metric_named(run->file, "valid_loss", strlen("valid_loss"));
+    return m && strncmp(m->unit, "nats", 4) != 0 ? m->unit : "nats";
 }
 
 static void write_runs(const plot_run *run, const plot_labels *l, FILE *out) {
     fprintf(out, "runs = %d\narray run_label[runs]\narray run_full[runs]\n", l->runs);
     fputs("array run_norm[runs]\narray run_task[runs]\narray run_uses[runs]\narray "
-          "run_startup[runs]\n",
-          out);
-    fputs("array run_loss_unit[runs]\narray run_has_valid_loss[runs]\n"
-          "array run_has_valid_loss_batch[runs]\n",
+          "run_startup[runs]\narray run_loss_unit[runs]\n",
           out);
     for (int i = 0; i < l->runs; i++) {
-        write_loss(&run[i], i + 1, out);
+        plot_assign(out, loss_unit(&run[i]), "run_loss_unit[%d]", i + 1);
         plot_assign(out, l->label[i], "run_label[%d]", i + 1);
         plot_assign(out, l->full[i], "run_full[%d]", i + 1);
         plot_assign(out, run[i].text[RUN_NORM], "run_norm[%d]", i + 1);

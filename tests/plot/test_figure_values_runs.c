@@ -215,6 +215,11 @@ static void test_parts(void **state) {
     check_says(d, "The bar of one pair of runs covers its evaluations, not other");
     program_free(&t);
     check_says(drawing_make("statplot parts --xrange -3:3 " TASKS), "-2");
+    t = program_run("statplot parts " TASKS " few.h5 -o parts.svg");
+    assert_int_equal(t.status, 0);
+    assert_non_null(
+        strstr(t.err, "warning: few.h5: no run of ln has its task and settings; not drawn\n"));
+    program_free(&t);
 }
 
 static void test_fig5(void **state) {

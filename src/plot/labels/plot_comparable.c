@@ -3,7 +3,6 @@
 
 #include "plot/labels/plot_comparable.h"
 #include "plot/plot_curves.h"
-#include "plot/plot_tsv.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
@@ -59,7 +58,6 @@ static void tell_table(told *t, const char *path) {
     FILE *in = fopen(path, "r");
     while (in && fgets(line, sizeof line, in) && line[0] == '#') {
         line[strcspn(line, "\n")] = 0;
-        plot_tsv_unescape(line);
         for (int i = 0; i < 2; i++) {
             if (strncmp(line, of[i].mark, strlen(of[i].mark)) != 0) continue;
             snprintf(text, sizeof text, "%s%s", line + strlen(of[i].mark), of[i].after);
