@@ -233,9 +233,10 @@ static void test_burn_in(void **state) {
     check_says(d, all_and_some);
     const svg_panel panel = d->panel[0];
     const double x = panel.left + 0.01 * end * (panel.right - panel.left);
-    program_result r = program_run("statplot fig2 run1.h5 slow.h5 -o x.svg 2>x && grep -q "
-                                   "\"rgb(  0, 114, 178)'  d='M%.2f,[0-9.]* L%.2f,\" x.svg",
-                                   x, x);
+    program_result r =
+        program_run("statplot fig2 run1.h5 slow.h5 -o x.svg 2>x && grep -q "
+                    "\"rgb(  0, 114, 178)'  d='M%d[.0-9]*,[.0-9]* L%d[.0-9]*,\" x.svg",
+                    (int)x, (int)x);
     if (r.status) fail_msg("no line at %.2f, where the burn-in of run1.h5 ends", x);
     program_free(&r);
     assert_false(says(drawing_make("statplot fig2 run1.h5 run2.h5"), "light grey"));
