@@ -49,7 +49,7 @@ static void tell_curves(told *t, const plot_data *d, unsigned found) {
             tell(t, line);
 }
 
-/* Above a table's header: the `# warning:` lines, and the `# alone:` lines of runs without a row. */
+/* Above a table's header: the `# warning:` lines, and `# alone:` of runs without a row. */
 static void tell_table(told *t, const char *path) {
     static const struct {
         const char *mark, *after;
