@@ -152,6 +152,12 @@ static void test_batchmix(void **state) {
     check_axes(d, 1, "||μB − μ||2 explained (%)", "");
     check_axes(d, 2, "mean TID that is left (%)", "");
     program_free(&t);
+    /* the control is a bar in the legend, too */
+    t = program_run("statplot batchmix " SAMPLE(
+        "nlp_bn_bucketed") " -o mix.svg && "
+                           "! grep -q \"rgb(153, 153, 153)' stroke-dasharray\" mix.svg");
+    assert_int_equal(t.status, 0);
+    program_free(&t);
 }
 
 static void test_alpha(void **state) {
