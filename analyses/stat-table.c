@@ -115,7 +115,9 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "norm", "normalizations of its sites, in forward order");
     tsv_column(t, "data", "data set");
     tsv_column(t, "seed", "seed");
-    tsv_column(t, "status", "running, complete, diverged, interrupted or failed");
+    tsv_column(
+        t, "status",
+        "running (or killed: statrec info says which), complete, diverged, interrupted or failed");
     tsv_column(t, "steps", "recorded steps");
     tsv_column(t, "epoch", "passes over the training data");
     tsv_column(t, "seconds", "wall time up to the last recorded step");
@@ -262,7 +264,7 @@ static void print_run(stat_table *table, int r) {
     tsv_text(t, info->model);
     tsv_text(t, norms);
     tsv_text(t, info->data);
-    tsv_int(t, (int64_t)info->seed);
+    tsv_uint(t, info->seed);
     tsv_text(t, info->status);
     tsv_int(t, info->steps);
     const double real[] = {at->epoch, at->seconds, at->loss, e->loss, e->ppl, e->accuracy, e->best};

@@ -233,7 +233,7 @@ class Watch:
         recording continues.
         """
         if label is not None:  # without labels it is a scalar that the host has declared
-            scalars[_labels.SCALAR] = _labels.number(self.labels, label) if self.labels else label
+            scalars[_labels.SCALAR] = _labels.number(self.labels, label)
         self._rows.check(scalars)
         _given.step(loss, lr, tokens, epoch, grad_norm, update)
         _given.step_number(step, self._number if self._gathered is not None else 0 if self._rows.resumes else -1)

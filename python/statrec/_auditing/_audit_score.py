@@ -2,6 +2,7 @@
 import collections.abc
 import inspect
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -13,8 +14,9 @@ from ._audit_state import target_of
 
 LOSS, OUTPUTS = "loss", "outputs"
 NOTHING, NOTABLE, SEVERE = "nothing", "notable", "severe"
-_NATS = {F.cross_entropy, F.nll_loss, F.binary_cross_entropy, F.binary_cross_entropy_with_logits,
-         F.kl_div, F.gaussian_nll_loss, F.poisson_nll_loss, F.ctc_loss}
+_NATS: set[Any] = {F.cross_entropy, F.nll_loss, F.binary_cross_entropy,
+                   F.binary_cross_entropy_with_logits, F.kl_div, F.gaussian_nll_loss,
+                   F.poisson_nll_loss, F.ctc_loss}
 _SIGNATURES = {function: inspect.signature(function) for function in _NATS}
 # limits of a cost: notable, severe
 LIMITS = {"nats": (0.01, 0.1), "": (0.002, 0.02), OUTPUTS: (0.02, 0.2)}

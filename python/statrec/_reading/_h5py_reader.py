@@ -248,7 +248,7 @@ class Reader:
         elif group == "vectors" and site >= 0:
             at = self._sites[site]
             columns = (slice(at["offset"], at["offset"] + at["width"]),)
-        values = column[(slice(first, first + count), *columns)]
+        values = column[(slice(first, first + count),) + columns]
         _copied(values.astype("f8") if group == "evals" else values, where)
 
     def embedding(self, name):

@@ -1,16 +1,19 @@
 """torch's functions for norms, heard while a module's forward runs."""
 import inspect
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 # function: norm, (family, axis, uses), whether features are dimension 1
-FUNCTIONS = {F.batch_norm: ("bn", ("sigma", None, None), True),
-              F.layer_norm: ("ln", ("row", "row", "mu,sigma2"), False),
-              F.group_norm: ("groupnorm", ("row", "sample", "mu,sigma2"), True),
-              F.instance_norm: ("instancenorm", ("row", "sample", "mu,sigma2"), True)}
+FUNCTIONS: dict[Any, Any] = {
+    F.batch_norm: ("bn", ("sigma", None, None), True),
+    F.layer_norm: ("ln", ("row", "row", "mu,sigma2"), False),
+    F.group_norm: ("groupnorm", ("row", "sample", "mu,sigma2"), True),
+    F.instance_norm: ("instancenorm", ("row", "sample", "mu,sigma2"), True),
+}
 if hasattr(F, "rms_norm"):
     FUNCTIONS[F.rms_norm] = "rmsnorm", ("row", "row", "psi2"), False
 _SIGNATURES = {function: inspect.signature(function) for function in FUNCTIONS}

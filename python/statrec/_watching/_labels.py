@@ -4,6 +4,7 @@ The file has the number of a step's label as a custom scalar, and the names in i
 file holds numbers alone, and its datasets are created before the first step.
 """
 import math
+from typing import Any
 
 SCALAR = "label"
 _BEGIN = "number of the step's label, from 0: "
@@ -32,8 +33,10 @@ def definition(labels):
     return _BEGIN + ",".join(labels)
 
 
-def number(labels, label):
-    """The number of a label; ValueError where watch() has none of this name."""
+def number(labels, label) -> Any:
+    """The number of a label, or without labels the label; ValueError where watch() has none of this name."""
+    if not labels:
+        return label
     if label not in labels:
         raise ValueError(f"step: label {label!r:.80} is none of watch(labels={labels!r:.200})")
     return labels.index(label)

@@ -14,6 +14,7 @@ import collections
 import copy
 import math
 import weakref
+from typing import Any
 
 import torch
 
@@ -28,7 +29,7 @@ Finding = collections.namedtuple("Finding", "norm family axis uses first trailin
 _TOLERANCE, _GAIN = 3e-5, 1e-4  # of y, of its gain
 _EPS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3, float(torch.finfo(torch.float32).eps), 0.0)
 _known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-_by_kind = {}
+_by_kind: dict[Any, Any] = {}
 
 
 def find(module):

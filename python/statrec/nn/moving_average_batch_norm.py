@@ -131,7 +131,8 @@ def center_weights(module: nn.Module) -> nn.Module:
     """Makes a convolution or linear layer use its weights minus the mean of each output unit, as
     MABN wants of the layer before it; the gradient passes through the subtraction. Returns the
     module."""
-    if not isinstance(getattr(module, "weight", None), Tensor) or module.weight.dim() < 2:
+    weight = getattr(module, "weight", None)
+    if not isinstance(weight, Tensor) or weight.dim() < 2:
         raise ValueError(
             f"center_weights: {type(module).__name__} has no weight [outputs, inputs, ...]"
         )

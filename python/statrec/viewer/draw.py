@@ -4,8 +4,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy
-from bokeh.models import (BasicTickFormatter, BoxAnnotation, ColorBar, ColumnDataSource, DataRange1d,
-                          FixedTicker, HoverTool, LinearColorMapper, LogColorMapper, Range1d, Span)
+from bokeh.models import (BasicTickFormatter, ColumnDataSource, DataRange1d, FixedTicker, HoverTool,
+                          LinearColorMapper, LogColorMapper, Range1d)
+from bokeh.models.annotations import BoxAnnotation, ColorBar, Span
 from bokeh.plotting import figure
 
 from .texts import literal, plain
@@ -86,8 +87,8 @@ class Chart:
         self._hover: Any = None
         self._described = (x, definition)
         self._burn_in, self._of_some = (
-            BoxAnnotation(left=None, right=None, fill_color="#808080", fill_alpha=alpha,
-                          level="underlay", visible=False) for alpha in (0.15, 0.07))
+            BoxAnnotation(fill_color="#808080", fill_alpha=alpha, level="underlay", visible=False)
+            for alpha in (0.15, 0.07))
         self.figure.add_layout(self._burn_in)
         self.figure.add_layout(self._of_some)
 

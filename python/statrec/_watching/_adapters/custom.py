@@ -1,5 +1,6 @@
 """Classes that the user has registered (statrec.register)."""
 import sys
+from typing import Any
 
 import torch
 from torch import nn
@@ -10,7 +11,7 @@ from .. import _given, _probe
 _LIKE = {"bn": ("sigma", None, None), "ln": ("row", "row", "mu,sigma2"),
          "rmsnorm": ("row", "row", "psi2"), "groupnorm": ("row", "sample", "mu,sigma2"),
          "none": ("none", None, None)}
-_rows = {}
+_rows: dict[type, Any] = {}
 
 
 def register(cls, like, *, norm, features, gain, eps):

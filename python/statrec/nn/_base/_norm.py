@@ -127,7 +127,7 @@ class Norm(nn.Module):
             return rows.any(self._normalized(rows.any(x), rows)).to(input.dtype)
         return rows.valid(self._normalized(rows.valid(x), rows)).to(input.dtype)
 
-    def _nested(self, input: Tensor, mask: Optional[Tensor]) -> Tensor:
+    def _nested(self, input: Any, mask: Optional[Tensor]) -> Tensor:
         """The rows of all parts of a nested tensor, which has no padding."""
         jagged = input.layout == torch.jagged
         if jagged and (input.lengths() is not None or input.size(-1) != self.num_features):
