@@ -6,7 +6,8 @@
  *     ratio = quantile(other) / quantile(first),   quantile: median, 99 % or maximum over steps;
  *                                                  of a group the mean over its runs
  *
- * with a percentile interval from a bootstrap (bootstrap.c) on two levels. It draws runs from each
+ * with a percentile interval from a bootstrap (bootstrap.c; long series: bootstrap_fixed.c) on two
+ * levels. It draws runs from each
  * group, then blocks of steps from each run. Blocks keep the dependence of steps. It draws the two
  * groups independently. Percentiles from few runs are too short. With n runs in the smaller group,
  * each ratio r of a resample becomes ratio (r / ratio)^c, c = bootstrap_widening(n). If the
@@ -26,8 +27,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/bootstrap/bootstrap_fixed.h"
+#include "analysis/columns/column_summary.h"
 #include "analysis/compare_groups.h"
 #include "analysis/frame/stat_program.h"
+#include "base/program/progress.h"
 #include "base/sort.h"
 
 typedef struct settings {
@@ -64,8 +68,9 @@ typedef struct comparison {
     const settings *s;
     tsv *table;
     compare_runs runs;
-    compare_pair *pair; /* [pairs] */
+    compare_pair *pair; /* [pairs] by statistic: a dataset has all sites */
     int64_t pairs;
+    group_sample *first; /* [pairs] of the first group, by row, without `drawn` */
 } comparison;
 
 static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
@@ -178,69 +183,105 @@ static void print_pair(const comparison *p, const statistic *stat, const group_s
 
 /* -- all of them ------------------------------------------------------------------------------ */
 
-/* Results are found group by group, so that each run is read once, and printed pair by pair: in
- * between they are in a file that has no name. */
+/* Results are found statistic by statistic and group by group, so that each dataset is read once,
+ * and printed by site: in between they are in a file that has no name. */
 static sr_status spool_failed(sr_failure *why) {
     return sr_fail(why, SR_IO, "temporary file of results: %s", strerror(errno));
 }
 
+static off_t spool_place(const comparison *p, int64_t row, int group) {
+    return (off_t)((row * (p->runs.groups.count - 1) + group - 1) * (int64_t)sizeof(compared));
+}
+
 static sr_status spool_group(const comparison *p, const compare_batch *b, int group,
-                             const group_sample *x, FILE *spool, sr_failure *why) {
+                             const group_sample *x, int spool, sr_failure *why) {
     group_sample *y = calloc((size_t)b->count, sizeof *y);
     if (!y) return sr_fail(why, SR_MEMORY, "out of memory");
     sr_status status = compare_read_group(&p->runs, b, group, y, why);
     for (int64_t j = 0; j < b->count && status == SR_OK; j++) {
         compared c;
         status = compare_group(p, &x[j], &y[j], &c, why);
-        if (status == SR_OK && fwrite(&c, sizeof c, 1, spool) != 1) status = spool_failed(why);
+        const off_t at = spool_place(p, b->pair[j].row, group);
+        if (status == SR_OK && pwrite(spool, &c, sizeof c, at) != sizeof c)
+            status = spool_failed(why);
     }
     for (int64_t j = 0; j < b->count; j++) free(y[j].drawn);
     free(y);
     return status;
 }
 
-static sr_status print_spooled(const comparison *p, const compare_batch *b, const group_sample *x,
-                               FILE *spool, sr_failure *why) {
-    if (fflush(spool) != 0) return spool_failed(why);
-    for (int64_t j = 0; j < b->count; j++)
-        for (int64_t g = 0; g < p->runs.groups.count - 1; g++) {
-            compared c;
-            const off_t at = (off_t)((g * b->count + j) * (int64_t)sizeof c);
-            if (pread(fileno(spool), &c, sizeof c, at) != sizeof c) return spool_failed(why);
-            if (c.runs) print_pair(p, p->runs.c->wanted[b->pair[j].stat], &x[j], &c);
-        }
-    return SR_OK;
-}
-
-static sr_status print_batch(const comparison *p, const compare_batch *b, sr_failure *why) {
-    FILE *spool = tmpfile();
+static sr_status spool_batch(const comparison *p, const compare_batch *b, int spool,
+                             sr_failure *why) {
     group_sample *x = calloc((size_t)b->count, sizeof *x);
-    sr_status status = !spool ? spool_failed(why)
-                       : !x   ? sr_fail(why, SR_MEMORY, "out of memory")
-                              : compare_read_group(&p->runs, b, 0, x, why);
+    sr_status status =
+        !x ? sr_fail(why, SR_MEMORY, "out of memory") : compare_read_group(&p->runs, b, 0, x, why);
     for (int group = 1; group < p->runs.groups.count && status == SR_OK; group++)
         status = spool_group(p, b, group, x, spool, why);
-    if (status == SR_OK) status = print_spooled(p, b, x, spool, why);
-    for (int64_t j = 0; j < b->count && x; j++) free(x[j].drawn);
+    for (int64_t j = 0; j < b->count && x; j++) {
+        free(x[j].drawn);
+        p->first[b->pair[j].row] = x[j];
+    }
     free(x);
-    if (spool) fclose(spool);
     return status;
 }
 
-/* Pairs whose resamples of the largest group, and whose values of the longest run, fit. */
-static int64_t batch_size(const comparison *p) {
-    enum { BYTES = 1 << 26 };
-    int64_t most = 1, steps = 1;
-    for (int g = 0; g < p->runs.groups.count; g++) {
-        const int runs = run_groups_size(&p->runs.groups, p->runs.set, g);
-        if (runs > most) most = runs;
-    }
+static sr_status print_spooled(const comparison *p, int spool, sr_failure *why) {
+    const compare_pair **of = malloc((size_t)(p->pairs + 1) * sizeof *of); /* by row */
+    sr_status status = of ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t j = 0; j < p->pairs && of; j++) of[p->pair[j].row] = &p->pair[j];
+    for (int64_t row = 0; row < p->pairs && status == SR_OK; row++)
+        for (int g = 1; g < p->runs.groups.count && status == SR_OK; g++) {
+            compared c;
+            if (pread(spool, &c, sizeof c, spool_place(p, row, g)) != sizeof c)
+                status = spool_failed(why);
+            else if (c.runs)
+                print_pair(p, p->runs.c->wanted[of[row]->stat], &p->first[row], &c);
+        }
+    free(of);
+    return status;
+}
+
+static int64_t longest_run(const comparison *p) {
+    int64_t steps = 1;
     for (int r = 0; r < p->runs.set->count; r++) {
         const int64_t here = sr_run_get_info(p->runs.set->run[r])->steps;
         if (here > steps) steps = here;
     }
-    const int64_t resamples = (most + 2) * BOOTSTRAP_TAILS * p->s->resamples;
-    return 1 + BYTES / (8 * (resamples > steps ? resamples : steps));
+    return steps;
+}
+
+/* Pairs whose resamples of the largest group, and whose values of the longest run, fit. */
+static int64_t batch_most(const comparison *p) {
+    enum { BYTES = 1 << 26 };
+    const int64_t steps = longest_run(p);
+    int64_t most = 1;
+    for (int g = 0; g < p->runs.groups.count; g++) {
+        const int runs = run_groups_size(&p->runs.groups, p->runs.set, g);
+        if (runs > most) most = runs;
+    }
+    const int64_t drawn = 1 + BYTES / (8 * (most + 2) * BOOTSTRAP_TAILS * p->s->resamples);
+    const int64_t columns = column_memory_limit() / (8 * steps) - compare_threads(steps);
+    return columns < 1 ? 1 : columns < drawn ? columns : drawn;
+}
+
+static int64_t pairs_alike(const comparison *p, int64_t at) {
+    int64_t n = 0;
+    while (at + n < p->pairs && p->pair[at + n].stat == p->pair[at].stat) n++;
+    return n;
+}
+
+/* As many statistics as fit, or an equal part of one that does not. */
+static int64_t batch_size(const comparison *p, int64_t at, int64_t most) {
+    int64_t n = pairs_alike(p, at);
+    const int64_t turns = (n + most - 1) / most;
+    if (turns > 1) return (n + turns - 1) / turns;
+    while (at + n < p->pairs && n + pairs_alike(p, at + n) <= most) n += pairs_alike(p, at + n);
+    return n;
+}
+
+static int by_statistic(const void *a, const void *b) {
+    const compare_pair *x = a, *y = b;
+    return x->stat != y->stat ? x->stat - y->stat : (x->row > y->row) - (x->row < y->row);
 }
 
 /* The pairs that the table is about. NULL with *why, or without any. */
@@ -251,8 +292,11 @@ static compare_pair *list_pairs(const comparison *p, int64_t *count, sr_failure 
     if (!all) sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t k = 0; k < p->runs.c->sites && all; k++)
         for (int i = 0; i < p->runs.c->statistics; i++)
-            if (represents(p, &p->runs.c->site[k], i))
-                all[(*count)++] = (compare_pair){&p->runs.c->site[k], i};
+            if (represents(p, &p->runs.c->site[k], i)) {
+                all[*count] = (compare_pair){&p->runs.c->site[k], i, *count};
+                ++*count;
+            }
+    if (all) qsort(all, (size_t)*count, sizeof *all, by_statistic);
     return all;
 }
 
@@ -309,6 +353,11 @@ static void note_method(const comparison *p, int64_t pairs, tsv *t) {
     tsv_note(t, "seed", "%lld", (long long)s->seed);
     tsv_note(t, "intervals", "%g %% percentile intervals from %lld resamples of circular blocks",
              s->level, (long long)s->resamples);
+    if (longest_run(p) >= FIXED_LEAST)
+        tsv_note(t, "intervals",
+                 "of %d values or more: blocks of such a series have fixed ends. Series of a run "
+                 "with as many blocks share their resamples",
+                 (int)FIXED_LEAST);
     if (p->runs.groups.count < p->runs.set->count)
         tsv_note(t, "intervals",
                  "groups: resamples draw runs, then blocks of each. Few runs widen an interval "
@@ -383,12 +432,19 @@ static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
 
 static sr_status print_pairs(stat_table *t, sr_failure *why) {
     const comparison *p = t->state;
-    const int64_t most = batch_size(p);
-    sr_status status = SR_OK;
-    for (int64_t at = 0; at < p->pairs && status == SR_OK; at += most) {
-        const compare_batch b = {p->pair + at, p->pairs - at < most ? p->pairs - at : most};
-        status = print_batch(p, &b, why);
+    const int64_t most = batch_most(p);
+    FILE *spool = tmpfile();
+    progress line;
+    sr_status status = spool ? SR_OK : spool_failed(why);
+    progress_begin(&line, "stat-compare", "series", p->pairs, !isatty(STDERR_FILENO));
+    for (int64_t at = 0, n; at < p->pairs && status == SR_OK; at += n) {
+        n = batch_size(p, at, most);
+        status = spool_batch(p, &(compare_batch){p->pair + at, n}, fileno(spool), why);
+        progress_show(&line, at + n, NULL);
     }
+    progress_end(&line);
+    if (status == SR_OK) status = print_spooled(p, fileno(spool), why);
+    if (spool) fclose(spool);
     return status;
 }
 
@@ -425,6 +481,8 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     comparable_warn(p->runs.c, p->table);
     p->pair = list_pairs(p, &p->pairs, why);
     if (!p->pair) return SR_MEMORY;
+    p->first = calloc((size_t)p->pairs + 1, sizeof *p->first);
+    if (!p->first) return sr_fail(why, SR_MEMORY, "out of memory");
     const int64_t pairs = count_pairs(p, p->pair, p->pairs);
     note_method(p, pairs, p->table);
     return pairs ? SR_OK : nothing_in_common(p, why);
@@ -435,6 +493,7 @@ static void release(stat_table *t) {
     run_groups_free(&p->runs.groups);
     site_matching_free(&p->runs.places);
     free(p->pair);
+    free(p->first);
 }
 
 int main(int argc, char **argv) {

@@ -4,7 +4,7 @@
  *
  * Losses of steps are nats per token or image; metrics have the units that the runs declare. lr and
  * grad_norm are NaN except in the last pass of an optimizer update. With --buckets a run is cut
- * into parts of equal epochs (downsample.c).
+ * into parts of equal steps (downsample.c).
  *
  * --gap adds what running statistics cost in evaluation, for metrics that a run validated both
  * ways:
@@ -48,7 +48,7 @@ static const option rows[] = {
                 "without --evals: print step, epoch and these columns; default: all",
                 .value = "STAT,..."),
     INT_OPTION("Output", "buckets", AT(buckets), "0", 1, 1000000, "",
-               "print smallest, median and largest value of N parts of the epochs; 0: every row"),
+               "print smallest, median and largest value of N parts of the steps; 0: every row"),
     PHASE_OPTION(AT(phase)),
 };
 
@@ -73,6 +73,7 @@ static const column eval_column[] = {
 enum {
     STEP_COLUMNS = sizeof step_column / sizeof step_column[0],
     EVAL_COLUMNS = sizeof eval_column / sizeof eval_column[0], /* before the metrics */
+    STEP = 0,                                                  /* the first column of each group */
     BLOCK = 4096,
 };
 
@@ -321,7 +322,6 @@ typedef struct curve {
     tsv *table;
     int64_t first, rows;     /* that the table is about */
     int64_t last;            /* step of the run's last row */
-    int epoch;               /* its column */
     double *memory, **value; /* [1 + columns][BLOCK] */
 } curve;
 
@@ -345,13 +345,8 @@ static void curve_print(const curve *c, parts *p) {
         const double *row = p->row + i * p->columns;
         tsv_text(c->table, c->path);
         tsv_real(c->table, row[0]);
-        for (int k = 0; k < c->g->columns; k++) {
-            /* the median of two whole numbers may be none */
-            if (!c->g->column[k].whole || row[1 + k] != floor(row[1 + k]))
-                tsv_real(c->table, row[1 + k]);
-            else
-                tsv_int(c->table, (int64_t)row[1 + k]);
-        }
+        for (int k = 0; k < c->g->columns; k++)
+            (c->g->column[k].whole ? tsv_count : tsv_real)(c->table, row[1 + k]);
     }
     p->rows = 0;
 }
@@ -361,16 +356,15 @@ static sr_status curve_rows(curve *c, int64_t buckets, sr_failure *why) {
     double low = 0, high = 0;
     parts p;
     sr_status status = SR_OK;
-    if (buckets) status = c->g->read(c->run, "epoch", c->first, 1, &low, why);
+    if (buckets) status = c->g->read(c->run, "step", c->first, 1, &low, why);
     if (buckets && status == SR_OK)
-        status = c->g->read(c->run, "epoch", c->first + c->rows - 1, 1, &high, why);
+        status = c->g->read(c->run, "step", c->first + c->rows - 1, 1, &high, why);
     parts_begin(&p, 1 + c->g->columns, buckets, low, high);
     for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
         const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
         status = curve_read(c, done, count, why);
         if (status == SR_OK)
-            status =
-                parts_add(&p, c->value[1 + c->epoch], (const double *const *)c->value, count, why);
+            status = parts_add(&p, c->value[1 + STEP], (const double *const *)c->value, count, why);
         if (status == SR_OK) curve_print(c, &p);
     }
     if (status == SR_OK) status = parts_end(&p, why);
@@ -423,7 +417,6 @@ static sr_status print_runs(stat_table *t, sr_failure *why) {
     c.value = malloc(columns * sizeof *c.value);
     sr_status status = c.memory && c.value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (size_t k = 0; k < columns && status == SR_OK; k++) c.value[k] = c.memory + k * BLOCK;
-    while (c.epoch + 1 < g->columns && strcmp(g->column[c.epoch].name, "epoch") != 0) c.epoch++;
     if (status == SR_OK) status = print_curves(&c, t, why);
     free(c.memory), free(c.value);
     return status;
@@ -469,8 +462,9 @@ static sr_status choose(stat_table *t, sr_failure *why) {
         window_describe(&t->window[r], t->set->path[r], &t->table);
     if (s->buckets)
         tsv_note(&t->table, "note",
-                 "three rows per 1/%lld of the epochs: smallest, median, largest",
-                 (long long)s->buckets);
+                 "three rows for each 1/%lld of these steps: smallest, median, largest; of at most "
+                 "%lld rows every row",
+                 (long long)s->buckets, 3 * (long long)s->buckets);
     for (int i = 0; i < g->columns; i++) {
         const column *c = &g->column[i];
         if (c->metric && !c->gap) metric_warn(t->set, c->name, strlen(c->name), &t->table);

@@ -25,6 +25,7 @@
  * Equation 7 and Theorem 2 have a row per site and statistic: --stat y_outside,z_mean,z_exact,
  * custom scalars of statrec train --theorems-every (src/observe/theorem_scalars.c).
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,14 +139,40 @@ static sr_status read_medians(gradients *g, sr_failure *why) {
     return status;
 }
 
-/* The largest finite |a - b| / unit; `most` if that is larger. */
+/* The largest finite |a - b| / unit, or / sqrt(square); `most` if that is larger. */
 static double largest_difference(double most, const double *a, const double *b,
                                  const double *square, const double *unit, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        const double difference = fabs(a[i] - b[i]) / (unit ? unit[i] : sqrt(square[i]));
-        if (isfinite(difference) && !(difference <= most)) most = difference;
+    double largest = -1;
+    if (unit) {
+#pragma omp simd reduction(max : largest)
+        for (int64_t i = 0; i < count; i++) {
+            const double difference = fabs(a[i] - b[i]) / unit[i];
+            const double finite = difference <= DBL_MAX ? difference : -1;
+            largest = finite > largest ? finite : largest;
+        }
+    } else {
+#pragma omp simd reduction(max : largest)
+        for (int64_t i = 0; i < count; i++) {
+            const double difference = fabs(a[i] - b[i]) / sqrt(square[i]);
+            const double finite = difference <= DBL_MAX ? difference : -1;
+            largest = finite > largest ? finite : largest;
+        }
     }
-    return most;
+    return largest < 0 || most >= largest ? most : largest;
+}
+
+/* Rows where a statistic is not finite. v [STATISTICS][count]; look: those to look at */
+static int64_t count_nonfinite(double *const *v, const bool *look, int64_t count) {
+    double odd[BLOCK] = {0}; /* x - x is NaN of NaN and of infinities */
+    int64_t rows = 0;
+    for (int k = 0; k < STATISTICS; k++) {
+        const double *of = v[k];
+        if (!look[k]) continue;
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) odd[i] += of[i] - of[i];
+    }
+    for (int64_t i = 0; i < count; i++) rows += isnan(odd[i]);
+    return rows;
 }
 
 static sr_status read_distances(gradients *g, sr_failure *why) {
@@ -165,12 +192,7 @@ static sr_status read_distances(gradients *g, sr_failure *why) {
             const double *mean = v[EXACT_MEAN], *var = v[EXACT_VAR];
             d->mean = largest_difference(d->mean, v[GRAD_MEAN], mean, var, NULL, count);
             d->var = largest_difference(d->var, v[GRAD_VAR], var, NULL, var, count);
-            for (int64_t row = 0; row < count; row++) {
-                bool finite = true;
-                for (int k = 0; k < STATISTICS; k++)
-                    finite = finite && (!g->look[i * STATISTICS + k] || isfinite(v[k][row]));
-                d->nonfinite += !finite;
-            }
+            d->nonfinite += count_nonfinite(v, g->look + i * STATISTICS, count);
         }
     }
     free(memory);

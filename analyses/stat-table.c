@@ -92,6 +92,20 @@ typedef struct columns {
 
 /* -- columns --------------------------------------------------------------------------------- */
 
+/* Declares a column of losses: the unit is that of valid_loss where the runs declare one. What
+ * such a program trains on has none. */
+static void declare_loss(stat_table *table, const char *name, const char *what, const char *more) {
+    const sr_run_metric *m = metric_find(table->set, "valid_loss", strlen("valid_loss"));
+    const bool nats = !m || strncmp(m->unit, "nats", 4) == 0, train = strcmp(name, "loss") == 0;
+    char text[2 * SR_DEFINITION_SIZE];
+    snprintf(text, sizeof text, "%s%s%s%s", what, nats || !train ? ", " : "",
+             nats    ? "nats"
+             : train ? ""
+                     : m->unit,
+             more);
+    tsv_column(&table->table, name, text);
+}
+
 static void declare_columns(stat_table *table) {
     const settings *s = table->settings;
     const other_metrics *o = &((const columns *)table->state)->others;
@@ -101,15 +115,17 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "norm", "normalizations of its sites, in forward order");
     tsv_column(t, "data", "data set");
     tsv_column(t, "seed", "seed");
-    tsv_column(t, "status", "running, complete, diverged, interrupted or failed");
+    tsv_column(
+        t, "status",
+        "running (or killed: statrec info says which), complete, diverged, interrupted or failed");
     tsv_column(t, "steps", "recorded steps");
     tsv_column(t, "epoch", "passes over the training data");
     tsv_column(t, "seconds", "wall time up to the last recorded step");
-    tsv_column(t, "loss", "mean training loss of the last tenth of the steps, nats");
-    tsv_column(t, "valid_loss", "of the last evaluation, nats; nan: the run has none");
+    declare_loss(table, "loss", "mean training loss of the last tenth of the steps", "");
+    declare_loss(table, "valid_loss", "of the last evaluation", "; nan: the run has none");
     tsv_column(t, "valid_ppl", "of the last evaluation");
     tsv_column(t, "valid_accuracy", "of the last evaluation, percent");
-    tsv_column(t, "best_valid_loss", "smallest of all evaluations, nats");
+    declare_loss(table, "best_valid_loss", "smallest of all evaluations", "");
     tsv_column(t, "best_step", "its step; -1 without evaluations");
     tsv_column(t, "tid_mean",
                "mean of tid_mean over the last tenth of the steps at tid_site, percent");
@@ -248,7 +264,7 @@ static void print_run(stat_table *table, int r) {
     tsv_text(t, info->model);
     tsv_text(t, norms);
     tsv_text(t, info->data);
-    tsv_int(t, (int64_t)info->seed);
+    tsv_uint(t, info->seed);
     tsv_text(t, info->status);
     tsv_int(t, info->steps);
     const double real[] = {at->epoch, at->seconds, at->loss, e->loss, e->ppl, e->accuracy, e->best};

@@ -109,7 +109,7 @@ if (shares_high > 0) {
     command = NO_PLOT
     if (sites_named) {
         command = command.', s '.shares.' with lines linetype 958 dashtype solid'
-        do for [k=1:d_curves] { command = command.sprintf(', s using (strcol(s_site) eq d_key[%d] ? column(s_depth) : NaN):(100 * column(s_share)) with points linetype %d', k, 950 + k) }
+        do for [k=1:d_curves] { command = command.sprintf(', s using (strcol(s_site) eq in_data(d_key[%d]) ? column(s_depth) : NaN):(100 * column(s_share)) with points linetype %d', k, 950 + k) }
     } else {
         do for [r=1:runs] { command = command.sprintf(', s index %d %s with linespoints linetype %d', r - 1, shares, r) }
     }

@@ -29,7 +29,8 @@ tid_high = span_count > 0 ? span_high : 1
 dot_count = runs
 do for [r=1:runs] { dot_name[r] = run_label[r] }
 array texts[6] = ['as it is', 'position', 'length', 'padding', 'together', 'control']
-array types[6] = [957, 951, 952, 956, 953, 958]
+array types[6] = [957, 951, 952, 956, 953, 960]
+set linetype 960 linecolor rgb look_colour[8] linewidth 6 dashtype solid
 legend_count = control ? 6 : 5
 do for [i=1:legend_count] {
     legend_text[i] = texts[i]
@@ -48,7 +49,7 @@ shares = 'NaN notitle'
 tids = 'NaN notitle'
 if (control) {
     shares = shares.", t using (100*of_part('length+padding', t_control_low)):(at(0)):". \
-        "(100*(cell(t_control_high)-cell(t_control_low))):(0) with vectors nohead linetype 958 linewidth 6 dashtype solid"
+        "(100*(cell(t_control_high)-cell(t_control_low))):(0) with vectors nohead linetype 960"
 }
 do for [i=1:5] {
     eval span_of('t', 't_share', sprintf('taken(%d, t_share)', i))

@@ -29,7 +29,7 @@ do for [k=1:d_curves] {
     if (!known) { panels = panels + 1; panel_site[panels] = d_key[k] }
 }
 do for [i=1:2*panels] { median_of[i] = NaN }
-at_site(name) = sum [i=1:panels] (panel_site[i] eq name ? i : 0)
+at_site(name) = sum [i=1:panels] (in_data(panel_site[i]) eq name ? i : 0)
 keep_median(run, at, v) = run > 0 && at > 0 ? (median_of[2*at-2+run] = v, 1) : 1
 if (runs == 2) {
     stats all using (keep_median(path_of(strcol(all_run)), at_site(strcol(all_site)), cell(all_median))) nooutput name 'MEDIAN'
@@ -45,7 +45,10 @@ do for [k=1:d_curves] {
     }
 }
 eval BURN_IN_ENTRY
-eval NOTE(paths == 2 ? '×: median of '.run_label[2].' over median of '.run_label[1].', after burn-in' : '')
+eval BURN_IN_NOTE
+ratios = 0
+do for [i=1:panels] { ratios = ratios + (strlen(ratio_text(i)) > 0) }
+eval NOTE(ratios > 0 ? '×: median of '.run_label[2].' over median of '.run_label[1].', after burn-in' : '')
 eval LEGEND_ROOM
 legend_height = legend_height + 0.12
 gap_x = 0.3

@@ -66,22 +66,23 @@ eval span_of('t', 't_loss', 'late(t_loss)')
 if (span_count == 0) { eval refuse('no finite loss '.(steps eq 'all' ? 'after the first tenth of training' : 'in these steps')) }
 eval x_axis(from, EPOCH_max + 0.02 * (EPOCH_max - from), tic_step(EPOCH_max > from ? EPOCH_max - from : 1, 6))
 
+eval WIDE_TICS(abs_high(span_low, span_high), panels > 1 ? abs_high(valid_low, valid_high) : 0)
 eval SIDE_BY_SIDE(panels)
 set multiplot
 eval panel(1, panels, 1, 1)
 eval linear_y(span_low, span_high)
-set ylabel 'training loss (nats)' offset 0.2,0
+set ylabel 'training loss'.train_unit offset 0.2,0
 plot for [k=1:t_curves] t index k-1 using t_x:(late(t_loss)) with lines linetype t_run[k]
 if (panels > 1) {
     eval panel(2, panels, 1, 1)
     eval linear_y(valid_low, valid_high)
-    set ylabel 'validation loss (nats)' offset 0.2,0
+    set ylabel 'validation loss'.enhanced_safe(valid_unit) offset 0.2,0
     plot for [k=1:v_curves] v index k-1 using v_x:(late(v_valid_loss)) with linespoints linetype v_run[k]
 }
 if (panels == 3) {
     eval panel(3, panels, 1, 1)
     eval linear_y(low, high)
-    set ylabel 'more than the first (nats)' offset 0.2,0
+    set ylabel 'more than the first'.enhanced_safe(valid_unit) offset 0.2,0
     command = ''
     do for [k=1:v_curves] {
         if (differs[k] > 0) { command = command.sprintf(', v index %d using v_x:(more(v_valid_loss)) with linespoints linetype %d', k - 1, v_run[k]) }

@@ -29,7 +29,7 @@ do for [k=1:t_curves] {
 }
 lines = legend_count
 band = lines > 3 ? 0.15 : 0.28
-eval NOTE(stat eq 'loss' && v_valid_loss_finite == 0 ? 'No run has the metric valid_loss: only training loss is drawn.' : '')
+eval NOTE(stat eq 'loss' && v_valid_loss_finite == 0 ? 'No evaluation has a finite valid_loss: only training loss is drawn.' : '')
 eval LEGEND_ROOM
 gap_x = 0.66
 set xlabel t_over offset 0,0.7
@@ -42,20 +42,21 @@ if (v_curves > 0) {
     first = span_count > 0 && span_low < first ? span_low : first
     last = span_count > 0 && span_high > last ? span_high : last
 }
+eval WIDE_TICS(abs_high(t_y1_least, t_y1_largest), panels == 2 ? abs_high(v_valid_loss_least, v_valid_loss_largest) : 0)
 eval SIDE_BY_SIDE(panels)
 eval epoch_x(first, last, panel_width(stacked ? 1 : panels) > 2.2 ? 8 : int(panel_width(panels) / 0.3))
 set multiplot
 eval panel(1, panels, 1, 1)
 eval of_unit(stat_unit)
 eval linear_y(t_y1_least, t_y1_largest)
-set ylabel (stat eq 'loss' ? 'training loss (nats)' : stat_name(stat)) noenhanced offset 0.2,0
+set ylabel (stat eq 'loss' ? 'training loss'.train_unit : stat_name(stat)) noenhanced offset 0.2,0
 plot for [i=1:lines] t index drawn[i]-1 using t_x:t_y1_low:t_y1_high \
          with filledcurves linetype t_run[drawn[i]] fillstyle transparent solid band noborder, \
      for [i=1:lines] t index drawn[i]-1 using t_x:t_y1 with lines linetype t_run[drawn[i]]
 if (panels == 2) {
     eval panel(2, panels, 1, 1)
     eval linear_y(v_valid_loss_least, v_valid_loss_largest)
-    set ylabel 'validation loss (nats)' offset 0.2,0
+    set ylabel 'validation loss'.valid_unit noenhanced offset 0.2,0
     plot for [k=1:v_curves] v index k-1 using v_x:v_valid_loss with linespoints linetype v_run[k]
 }
 eval LEGEND_DRAW

@@ -25,6 +25,7 @@ do for [r=1:runs] {
 }
 band = runs > 3 ? 0.12 : 0.24
 eval BURN_IN_ENTRY
+eval BURN_IN_NOTE
 eval LEGEND_ROOM
 pad_left = 0.66
 gap_x = 0.5
@@ -53,7 +54,8 @@ do for [i=1:4] {
     do for [r=1:2] {
         eval panel(i, 4, r, 2)
         eval log_y(positive[i], largest[i])
-        unset object 99
+        unset arrow
+        eval NO_STARTUP
         if (i <= 2) { eval STARTUP('') }
         unset title
         if (r == 1) { set title head[i] }
@@ -62,7 +64,6 @@ do for [i=1:4] {
         set format x (r == 2 ? '%g' : '')
         unset ylabel
         if (begins_row(i, 4)) { set ylabel (r == 1 ? 'first BN site' : 'last BN layer') offset 0.8,0 }
-        unset arrow
         if (against eq 'rows') { set arrow from graph 0, first 1 to graph 1, first 1 nohead linecolor rgb '#404040' linewidth 0.5 dashtype (2,3) }
         eval curves(r == 1 ? 'f' : 'l', r == 1 ? f_curves : l_curves, i)
     }

@@ -20,6 +20,7 @@ do for [k=1:d_curves] {
     legend_type[k] = d_run[k]
 }
 band = runs > 3 ? 0.15 : 0.28
+eval BURN_IN_NOTE
 eval LEGEND_ROOM
 by(q) = form eq 'paper' ? ' / {/:Italic d}' : form eq 'per-root' ? ' / √{/:Italic d}' : ' / ‖'.q.'‖_2'
 

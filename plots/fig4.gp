@@ -30,6 +30,7 @@ legend_text[2] = run_label[1].': gradient of μ'
 legend_type[2] = 3
 legend_text[3] = run_label[2].': ψ'.square.', gradient of ψ²'
 legend_type[3] = 2
+eval BURN_IN_NOTE
 eval LEGEND_ROOM
 pad_left = 0.72
 
@@ -52,8 +53,7 @@ plot for [k=1:b_curves] b index k-1 using b_x:b_y1_low:b_y1_high \
      for [k=1:b_curves] b index k-1 using b_x:b_y1 with lines linetype 1, \
      for [k=1:p_curves] p index k-1 using p_x:p_y1 with lines linetype 2
 eval panel(2, 2, 1, 1)
-unset object 99
-unset label 99
+eval NO_STARTUP
 eval log_y(low(low(g_y1_positive, g_y2_positive), h_y1_positive), \
            high(high(g_y1_largest, g_y2_largest), h_y1_largest))
 set ylabel '‖{/:Italic g}‖_2 / {/:Italic d}' offset 0.3,0

@@ -61,9 +61,10 @@ do for [p=1:4] {
         curves[panels] = bands.lines
     }
 }
-if (panels == 0) { eval refuse('the runs have no evaluation of '.metric.' after the same step') }
+if (panels == 0) { eval refuse('the runs have no finite '.metric.' after the same step') }
 
 gap_x = 0.28
+if (wide_tics(abs_high(low, high))) { pad_left = pad_left + 0.18 }
 gap_y = 0.56
 columns = panels > 2 && panel_width(panels) < 0.9 ? 2 : panels
 rows = (panels + columns - 1) / columns

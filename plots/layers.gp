@@ -37,8 +37,8 @@ eval signed && d_y1_least < 0 ? signed_cb(d_y1_least, d_y1_largest) : signed ? l
 set xlabel 'training (%)' offset 0,0.7
 eval percent_x(percent_tics(2))
 unset grid
-set ytics scale 0 font ',7' (name[1] 1)
-do for [k=1:d_curves:every_name] { set ytics add (name[k] k) }
+set ytics scale 0 font ',7' (tic_text(name[1]) 1)
+do for [k=1:d_curves:every_name] { set ytics add (tic_text(name[k]) k) }
 set ytics noenhanced
 set border 15
 set title noenhanced offset 0,-0.6

@@ -35,7 +35,7 @@ entry = 'difference; its mean and 95 % interval'
 entry_type = 953
 if (gaps) { eval ENTRY }
 if (!gaps) {
-    eval NOTE(with_averages > 0 ? 'No run has both metrics valid_loss and valid_loss_batch: what running statistics cost is not measured.' : \
+    eval NOTE(with_averages > 0 ? 'No evaluation has finite values of both metrics valid_loss and valid_loss_batch: what running statistics cost is not measured.' : \
         'These methods have no running statistics: there is no cost of them.')
 }
 eval LEGEND_ROOM
@@ -85,7 +85,7 @@ do for [r=1:runs] {
     high[r] = -1e300
     gap_low[r] = 0
     gap_high[r] = 0
-    gap_text[r] = averages(r) ? 'not validated with batch statistics' : 'no running statistics'
+    gap_text[r] = averages(r) ? 'no finite valid_loss_batch' : 'no running statistics'
 }
 WIDEN = 'if (span_count > 0) { low[r] = span_low < low[r] ? span_low : low[r]; high[r] = span_high > high[r] ? span_high : high[r] }'
 eval span('t', 't_x')
@@ -130,6 +130,13 @@ do for [k=1:v_curves] {
 end_of(r) = last_of[r] > first && last_of[r] < first + 0.5 * (last - first) ? last_of[r] : last
 run_x(r) = epoch_x(first, end_of(r), int(panel_width(columns) / 0.4))
 do for [r=1:runs] { if (low[r] > high[r]) { low[r] = 0; high[r] = 1 } }
+largest = 0
+gap_largest = 0
+do for [r=1:runs] {
+    largest = abs(abs_high(low[r], high[r])) > largest ? abs(abs_high(low[r], high[r])) : largest
+    gap_largest = abs(abs_high(gap_low[r], gap_high[r])) > gap_largest ? abs(abs_high(gap_low[r], gap_high[r])) : gap_largest
+}
+eval WIDE_TICS(largest, gap_largest)
 
 set xlabel t_over offset 0,0.7
 set title noenhanced font ',7' offset 0,-0.7
@@ -140,7 +147,7 @@ do for [r=1:runs] {
     set title run_folded[r]
     set xlabel (gaps || !last_in_column(r) ? '' : t_over) offset 0,0.7
     set format x (gaps ? '' : '% h')
-    set ylabel (column_of(r) == 1 ? 'loss (nats)' : '') offset 0.6,0
+    set ylabel (column_of(r) == 1 ? 'loss'.enhanced_safe(valid_unit) : '') offset 0.6,0
     eval linear_y(low[r], high[r])
     command = ''
     do for [k=1:t_curves] {
@@ -164,7 +171,7 @@ do for [r=1:gaps*runs] {
     eval part_panel(r, 2)
     eval run_x(r)
     set xlabel (last_in_column(r) ? t_over : '') offset 0,0.7
-    set ylabel (column_of(r) == 1 ? 'difference (nats)' : '') offset 0.6,0
+    set ylabel (column_of(r) == 1 ? 'difference'.enhanced_safe(valid_unit) : '') offset 0.6,0
     eval gap_low[r] < gap_high[r] ? linear_y(gap_low[r], gap_high[r]) : linear_y(-0.01, 0.01)
     set label 98 gap_text[r] at graph 1, graph 1.05 right font ',7' textcolor rgb '#404040' noenhanced
     bands = ''

@@ -83,7 +83,7 @@ set xrange [0:last > 0 ? last * 1.01 : 1] noextend
 set multiplot
 set xlabel t_over offset 0,0.7
 eval place(1)
-set title 'loss (nats)' offset 0,-0.7
+set title 'loss'.enhanced_safe(v_valid_loss_finite > 0 ? valid_unit : train_unit) offset 0,-0.7
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
 if (v_valid_loss_finite > 0) {

@@ -23,7 +23,6 @@ pairs_of(n) = n > 1 ? sprintf(', %d seeds', n) : ''
 dot_count = 0
 row_name(r, n) = unseeded(run_label[r]).pairs_of(n)
 stats t using (dot_count = dot_count + 1, dot_name[dot_count] = row_name(int(column(t_given)), int(cell(t_pairs))), 1) nooutput name 'ROWS'
-if (dot_count == 0) { eval refuse('the runs have no evaluation of '.metric.' after the same step') }
 
 # What is drawn of each part, and the common range.
 array points[4]
@@ -47,9 +46,10 @@ do for [p=1:4] {
         if (span_count > 0) { eval WIDEN }
     }
 }
+if (legend_count == 0) { eval refuse('the runs have no finite '.metric.' after the same step') }
 eval NOTE('Right of 0 a run is worse than the reference, as in stat-gap --split; the column gap of stat-gap has the other sign.')
-eval span('t', 't_pairs')
-eval NOTE(span_count > 0 && span_low < 2 ? 'The bar of one pair of runs covers its evaluations, not other seeds.' : '')
+eval span_of('t', 't_pairs', 'cell(t_pairs) < 2 ? cell(t_total_low) + cell(t_total_high) : NaN')
+eval NOTE(span_count > 0 ? 'The bar of one pair of runs covers its evaluations, not other seeds.' : '')
 eval LEGEND_ROOM
 # A row of three or four marks has room for a name of three lines.
 dot_lines = 3

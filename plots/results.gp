@@ -124,7 +124,7 @@ do for [p=1:panels] {
     eval sprintf('set yrange [%g:0.4] noextend', panel_rows[p] + 0.6)
     set ytics autofreq
     set ytics scale 0 noenhanced ("" 0)
-    do for [i=1:dot_total] { if (row_panel[i] == p) { set ytics add (dot_name[i] row_place[i]) } }
+    do for [i=1:dot_total] { if (row_panel[i] == p) { set ytics add (tic_text(dot_name[i]) row_place[i]) } }
     if (panel_low[p] > panel_high[p]) { panel_low[p] = 0; panel_high[p] = 1 }
     eval of_unit(panel_unit[p])
     eval dot_x(panel_low[p], panel_high[p])

@@ -98,6 +98,11 @@ refuse(text) = (refused = text, 'printerr refused; exit status 1')
 
 # Metrics as readers know them: "validation loss (nats)"; with the direction behind: "validation perplexity ↓".
 short_unit(u) = u[1:4] eq 'nats' ? ' (nats)' : u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
+# Losses of the runs have the unit of their valid_loss, several as ' (nats or m^2)'; what programs with another unit train on has none.
+valid_units = run_loss_unit[1]
+do for [r=2:runs] { if (strstrt(' or '.valid_units.' or ', ' or '.run_loss_unit[r].' or ') == 0) { valid_units = valid_units.' or '.run_loss_unit[r] } }
+valid_unit = strstrt(valid_units, ' or ') ? ' ('.valid_units.')' : short_unit(valid_units)
+train_unit = valid_units eq 'nats' ? ' (nats)' : ''
 plain_name(m) = m eq 'ppl' ? 'perplexity' : m eq 'nll' ? 'negative log-likelihood' : m eq 'bleu' ? 'BLEU' : m eq 'f1' ? 'F1' : \
     m eq 'bpc' ? 'bits per byte' : m eq 'top5' ? 'top-5 accuracy' : m eq 'uas' ? 'UAS' : m eq 'las' ? 'LAS' : \
     m eq 'uas_nopunct' ? 'UAS without punctuation' : m eq 'las_nopunct' ? 'LAS without punctuation' : m
@@ -124,6 +129,11 @@ vector_name(v) = v eq 'mu_B' ? 'batch mean {/:Italic μ_B}' : v eq 'sigma2_B' ? 
     v eq 'psi2_difference' ? '{/:Italic ψ_B}^2 − {/:Italic ψ}^2' : v eq 'mu_shift' ? '({/:Italic μ_B} − {/:Italic μ}) / {/:Italic σ}' : \
     v eq 'sigma_ratio' ? '{/:Italic σ_B} / {/:Italic σ}' : v eq 'psi_ratio' ? '{/:Italic ψ_B} / {/:Italic ψ}' : enhanced_safe(v)
 enhanced_safe(text) = strlen(text) == 0 ? '' : (strstrt('{}^_@&~\', text[1:1]) ? '\'.text[1:1] : text[1:1]).enhanced_safe(text[2:*])
+# A name beside a tic is a format there: eval 'set ytics add (tic_text(name) 1)'. in_data(name): as strcol() reads it from a data file, which
+# has no quotes.
+replaced(text, these, by) = strlen(text) == 0 ? '' : (strstrt(these, text[1:1]) ? by : text[1:1]).replaced(text[2:*], these, by)
+tic_text(name) = replaced(name, '%', '%%')
+in_data(name) = replaced(name, '"#`'."'", ' ')
 # What the runs declare is called what they call it, with its unit.
 own_unit(u) = u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
 
@@ -199,6 +209,9 @@ linear_axis(from, to, digits) = sprintf('unset logscale y; set format y "'.digit
     tic_step(to - from, 6), from, to)
 linear_ends(from, to) = linear_axis(low_end(from, to), high_end(from, to), '%%h')
 linear_given(from, to) = linear_axis(from, to, apart(from, to) ? '%%h' : '%%.15g')
+# eval WIDE_TICS(a, b), before the panels: room for labels like 1.5×10^19 where axes go to a and b.
+wide_tics(a) = abs(a) >= 1e6 || (abs(a) < 5e-4 && abs(a) > 0)
+WIDE_TICS(a, b) = wide_tics(a) || wide_tics(b) ? 'pad_left = pad_left + 0.18; gap_x = gap_x + 0.18' : ''
 # The figure's kind of axis and its ends, unless the user wants others; what reaches to 0 or below stays linear.
 user_scale(kind) = figure_scale eq '' ? kind : figure_scale
 ends_y(kind, from, to) = kind eq 'log' && (y_given ? y_from : from) > 0 ? (y_given ? log_ends(y_from, y_to) : log_ends(from, to)) : \
@@ -212,15 +225,39 @@ log_y(low, high) = high <= 0 ? ends_y('linear', -0.02, 1) : \
 axis_y(kind, positive, largest) = largest <= 0 ? ends_y('linear', -0.02, 1) : user_scale(kind) eq 'log' ? ends_y('log', positive / 1.15, largest * 1.15) : ends_y('linear', 0, 1.06 * largest)
 
 # eval STARTUP(words): in a panel whose x axis is percent of training, the part in which running values still hold what
-# they began with; words (may be '') stand in it. unset object 99; unset label 99 takes it away.
+# they began with; words (may be '') stand in it. eval NO_STARTUP takes it away. Grey: burn-in of every run that is drawn. Where it ends at
+# another percentage in each, light grey: of some, of up to eight runs with a line of the run's look where its own ends; eval BURN_IN_NOTE
+# says so.
+array startup_drawn[runs]
+do for [r=1:runs] { startup_drawn[r] = !exists('d_curves') }
+if (exists('d_curves')) { do for [k=1:d_curves] { if (d_run[k] > 0) { startup_drawn[d_run[k]] = 1 } } }
 startup_end = 0
-do for [i=1:runs] { if (run_startup[i] > startup_end) { startup_end = run_startup[i] } }
-STARTUP(words) = startup_end <= (x_given ? x_from : 0) || steps ne 'all' ? '' : sprintf('set object 99 rectangle from 0, graph 0 to %.6g, graph 1 behind fillcolor rgb "#ECECEC" fillstyle solid noborder; '. \
-    'set label 99 "%s" at %.6g, graph 0.97 left font ",7" textcolor rgb "#808080" front', startup_end, x_given && startup_end >= x_to ? '' : words, startup_end + 1)
+startup_first = 100
+do for [r=1:runs] {
+    if (startup_drawn[r] && run_startup[r] > startup_end) { startup_end = run_startup[r] }
+    if (startup_drawn[r] && run_startup[r] < startup_first) { startup_first = run_startup[r] }
+}
+startup_differs = startup_end - startup_first > 0.5
+startup_lines = startup_differs && (sum [r=1:runs] startup_drawn[r]) <= 8
+if (!startup_differs) { startup_first = startup_end }
+startup_from = x_given ? x_from : 0
+startup_to = x_given ? x_to : 100
+startup_shown = startup_end > startup_from && steps eq 'all'
+startup_box(tag, from, to, colour) = sprintf('set object %d rectangle from %.6g, graph 0 to %.6g, graph 1 behind fillcolor rgb "%s" fillstyle solid noborder; ', tag, from, to, colour)
+# Beside the grey, or in it where there is no place beside it.
+startup_inside = startup_first > startup_from + 0.8 * (startup_to - startup_from)
+startup_words_at = startup_inside ? (startup_first < startup_to ? startup_first : startup_to) - 1 : startup_first + 1
+STARTUP(words) = !startup_shown ? '' : startup_box(99, 0, startup_first, '#ECECEC'). \
+    (startup_differs ? startup_box(98, startup_first, startup_end, '#F6F6F6') : ''). \
+    (startup_lines ? 'do for [r=1:runs] { if (startup_drawn[r] && run_startup[r] > startup_from && run_startup[r] <= startup_to) { '. \
+    'set arrow 9900 + r from first run_startup[r], graph 0 to first run_startup[r], graph 1 nohead linetype r linewidth 0.6 back } }; ' : ''). \
+    sprintf('set label 99 "%s" at %.6g, graph 0.97 %s font ",7" textcolor rgb "#808080" front', words, startup_words_at, startup_inside ? 'right' : 'left')
+NO_STARTUP = 'unset object 98; unset object 99; unset label 99; do for [r=1:runs] { unset arrow 9900 + r }'
+BURN_IN_NOTE = 'eval NOTE(startup_shown && startup_differs ? "Grey: burn-in of all runs; light grey: of some.".(startup_lines ? " Upright lines: where the burn-in of a run ends." : "") : "")'
 
 # eval BURN_IN_ENTRY, before LEGEND_ROOM: an entry of the legend for panels without room for words.
 set linetype 959 lc rgb '#E0E0E0' lw 7 dt solid
-BURN_IN_ENTRY = 'if (startup_end > (x_given ? x_from : 0) && steps eq "all") { legend_count = legend_count + 1; legend_text[legend_count] = "burn-in"; legend_type[legend_count] = 959 }'
+BURN_IN_ENTRY = 'if (startup_shown) { legend_count = legend_count + 1; legend_text[legend_count] = "burn-in"; legend_type[legend_count] = 959 }'
 
 # A round step that cuts a range into n parts or fewer, whatever the range.
 step_unit(r) = 10.0**floor(log10(r))
@@ -281,7 +318,7 @@ DOT_ROOM = 'dot_longest = 1; dot_row = 0.16; '. \
     'pad_left = 0.24 + dot_letter * dot_longest; gap_x = 0.3; set pointsize 0.6; '. \
     'set grid noytics xtics; set grid linetype 958 linecolor rgb "#D8D8D8" linewidth 0.4 dashtype solid'
 dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; ', dot_count + 0.6). \
-    (c == 1 || stacked ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
+    (c == 1 || stacked ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (tic_text(dot_name[i]) i) }' : 'unset ytics')
 dot_x(low, high) = low > 0 && high / low > 4 ? dot_log(low, high) : \
     sprintf('unset logscale x; set format x "%%h"; set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', \
     low_end(room_low(low, high), room_high(low, high)), high_end(room_low(low, high), room_high(low, high)), \
@@ -301,14 +338,15 @@ cb_ends(from, to) = user_scale('log') eq 'log' && from <= 0 ? refuse('--yrange: 
 larger_end(low, high) = abs(low) > abs(high) ? abs(low) : abs(high)
 signed_cb(low, high) = "set palette defined (-1 '#0072B2', -0.5 '#7FB8D8', 0 '#F2F2F2', 0.5 '#EAAE7F', 1 '#D55E00'); ".linear_cb(-larger_end(low, high), larger_end(low, high))
 # eval heat_map(file, column, curves, rows): one line per curve, from top to bottom. Viridis: readable in grey
-# and by colour-blind readers. An image needs two by two points; smaller ones are drawn as boxes.
+# and by colour-blind readers. An image needs two by two points; smaller ones are drawn as boxes. The field of a step ends where the step does.
 set palette defined (0 '#440154', 0.125 '#472D7B', 0.25 '#3B528B', 0.375 '#2C728E', 0.5 '#21918C', \
                      0.625 '#28AE80', 0.75 '#5EC962', 0.875 '#ADDC30', 1 '#FDE725')
 heat_map(file, c, curves, rows) = heat_rows(file, c, 1, curves, 'column(-2)+1', curves > 1 && rows > 1, rows)
 heat_rows(file, c, first, last, y, image, rows) = sprintf('set yrange [%g:%g] noextend; plot "%s" using ', last + 0.5, first - 0.5, file). \
-    (image ? sprintf('1:(%s):%d with image', y, c) : \
+    (image ? sprintf('($1-%g):(%s):%d with image', to_middle(file, rows), y, c) : \
      sprintf('1:(%s):($1-%g):($1+%g):(%s-0.5):(%s+0.5):%d '. \
-             'with boxxyerror fillcolor palette fillstyle solid noborder', y, 50.0 / rows, 50.0 / rows, y, y, c))
+             'with boxxyerror fillcolor palette fillstyle solid noborder', y, 50.0 / rows + to_middle(file, rows), 50.0 / rows - to_middle(file, rows), y, y, c))
+to_middle(file, rows) = value(file[1:1].'_x_is_end') ? 50.0 / rows : 0
 # eval depth_map(file, table, column, first, last, curves, rows): at the depth of each curve's site, white where no site is drawn.
 depth_map(file, t, c, first, last, curves, rows) = last - first == curves - 1 ? \
     heat_rows(file, c, first, last, sprintf('column(-2)+%d', first), curves > 1 && rows > 1, rows) : \
@@ -409,7 +447,9 @@ array legend_left[entries + 8]
 array legend_row[entries + 8]
 legend_x(i) = legend_left[i] / figure_width
 legend_y(i) = 1 - (head_height + 0.1 + 0.15 * legend_row[i]) / figure_height
-LEGEND_ROOM = 'eval LEGEND_BRIEF; eval keep_apart("legend_short", "legend_full", sprintf("%d", legend_count), "legend_cut", "legend_tail"); legend_rows = 0; legend_next = 0.08; '. \
+repeated(i) = legend_type[i] > look_count && legend_type[i] <= 900
+LEGEND_ROOM = 'eval NOTE((sum [i=1:legend_count] repeated(i)) > 0 ? sprintf("There are %d looks of lines: later runs have those of the first again.", look_count) : ""); '. \
+    'eval LEGEND_BRIEF; eval keep_apart("legend_short", "legend_full", sprintf("%d", legend_count), "legend_cut", "legend_tail"); legend_rows = 0; legend_next = 0.08; '. \
     'do for [i=1:legend_count] { '. \
     'if (legend_next > 0.08 && legend_next + legend_width(i) - 0.2 > figure_width) { legend_rows = legend_rows + 1; legend_next = 0.08 }; '. \
     'legend_left[i] = legend_next; legend_row[i] = legend_rows; legend_next = legend_next + legend_width(i) }; '. \

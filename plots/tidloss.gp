@@ -15,12 +15,13 @@
 # Below: what the discrepancy costs, the validation loss in running statistics minus that in the statistics of each
 # validation batch (statrec train --validate-batch); below 0 the running statistics do better. The site is named in the panel.
 
-if (v_valid_loss_batch_finite == 0) { eval refuse('no evaluation with batch statistics: statrec train --validate-batch makes them') }
+if (v_valid_loss_batch_finite == 0) { eval refuse('no evaluation has a finite valid_loss_batch; statrec train --validate-batch measures it') }
 legend_count = runs
 do for [r=1:runs] {
     legend_text[r] = run_label[r]
     legend_type[r] = r
 }
+eval BURN_IN_NOTE
 eval LEGEND_ROOM
 legend_height = legend_height + 0.1
 pad_left = 0.72
@@ -38,6 +39,7 @@ do for [k=1:v_curves] {
         high = span_high > high ? span_high : high
     }
 }
+eval WIDE_TICS(abs_high(low, high), 0)
 eval percent_x(25)
 band = d_curves > 3 ? 0.15 : 0.28
 set pointsize 0.4
@@ -53,12 +55,11 @@ plot for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_y1_low)):(100 * co
          with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \
      for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_y1)) with lines linetype d_run[k]
 eval panel(1, 1, 2, 2)
-unset object 99
-unset label 99
+eval NO_STARTUP
 eval linear_y(low, high)
 set format x '%g'
 set xlabel 'training (%)' offset 0,0.7
-set ylabel 'loss gap (nats)' offset 0.4,0
+set ylabel 'loss gap'.valid_unit noenhanced offset 0.4,0
 set label 1 'validation: running − batch statistics' at graph 1, graph 1.06 right font ',7' textcolor rgb '#606060'
 set xzeroaxis linetype 958 linewidth 0.5
 plot for [k=1:v_curves] v index k-1 using v_x:(gap(0)) with linespoints linetype v_run[k]

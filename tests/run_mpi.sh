@@ -318,15 +318,22 @@ test_other_options() {
     ! ranks 2 sh -c 'exec "$@" --seed $((3 + ${OMPI_COMM_WORLD_RANK:-$PMI_RANK}))' sh $pairs -o x.h5 &&
         says "rank 1 has other options than rank 0"
 }
+other_data() {
+    # shellcheck disable=SC2016
+    ! ranks 2 sh -c 'cd "rank${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"' sh $pairs --data tabbed \
+        --data-file text.tsv --columns en,de --source en --target de -o x.h5 &&
+        says "rank 1 has other data than rank 0"
+}
 test_other_data() {
     for r in 0 1; do
         mkdir -p "rank$r"
         awk -v r=$r 'BEGIN { for (i = 0; i < 400; i++) printf "w%d x%d\tv%d y%d\n", i % 7, i % (5 + r), i % 7, i % 3 }' >"rank$r/text.tsv"
     done
-    # shellcheck disable=SC2016
-    ! ranks 2 sh -c 'cd "rank${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"' sh $pairs --data tabbed \
-        --data-file text.tsv --columns en,de --source en --target de -o x.h5 &&
-        says "rank 1 has other data than rank 0"
+    other_data || return 1
+    # the same lines, some in another order
+    { tail -n 10 rank0/text.tsv | tac && head -n 390 rank0/text.tsv; } >rank1/text.tsv
+    tail -n 10 rank0/text.tsv >rank0/text && head -n 390 rank0/text.tsv >>rank0/text && mv rank0/text rank0/text.tsv
+    other_data
 }
 # More threads than the cores that a rank is bound to.
 test_binding() {

@@ -367,7 +367,7 @@ class Panels(unittest.TestCase):
             _, panels = self.page(f"?x={axis}", NLP)
             for name, figure in (("losses", "losses-loss"), ("site", "site")):
                 box, = (one for one in self.figure(panels[name], figure).center
-                        if isinstance(one, BoxAnnotation))
+                        if isinstance(one, BoxAnnotation) and one.visible)
                 self.assertEqual((box.right, box.visible), (end, True))
                 self.assertNotIsInstance(box.left, (int, float))
             for name in ("depth", "features"):
@@ -434,7 +434,8 @@ class Panels(unittest.TestCase):
         self.assertEqual(ends([5, 5], "", log=True)[2], span)
 
     def test_two_tasks(self):
-        """Losses of images and text cannot be compared, it says; burn-in is the longest."""
+        """Losses of images and text cannot be compared, it says; grey is the burn-in of both, light
+        grey that of one; a run beside others has its own."""
         from bokeh.models import BoxAnnotation
         ln = os.path.join(SAMPLES, "nlp_ln.h5")
         for query, runs_of, caution in (("?with=nlp_bn.h5", (CV, NLP), True),
@@ -442,9 +443,25 @@ class Panels(unittest.TestCase):
                                         ("?with=nlp_bn.h5&compare=tid_mean", (CV, NLP), False)):
             _, panels = self.page(query, *runs_of)
             self.assertEqual("cannot be compared" in panels["runs"].sentence(), caution, query)
-            box, = (one for one in panels["runs"].figures[0].center
-                    if isinstance(one, BoxAnnotation))
-            self.assertEqual(box.right, 90)
+            both, one = (box for box in panels["runs"].figures[0].center
+                         if isinstance(box, BoxAnnotation))
+            self.assertEqual(both.visible, CV in runs_of, query)
+            self.assertEqual((one.right, one.visible), (90, True), query)
+            if both.visible:
+                self.assertEqual((both.right, one.left), (44, 44), query)
+        _, panels = self.page("?with=nlp_bn.h5&mode=side+by+side", CV, NLP)
+        self.assertEqual([box.right for figure in panels["runs"].figures for box in figure.center
+                          if isinstance(box, BoxAnnotation) and box.visible], [44, 90])
+
+    def test_site_without_kind(self):
+        with tempfile.TemporaryDirectory() as where:
+            path = os.path.join(where, "run.h5")
+            with statrec.Recorder(path, program="tests") as recorder:
+                site = recorder.add_site("bn2", norm="bn", family="sigma", width=WIDTH, eps=1e-5,
+                                         alpha=0.9)
+                put(recorder, 1, [site])
+            _, panels = self.page("", path)
+            self.assertIn(f"Site bn2: bn, {WIDTH} features, alpha 0.9;", panels["site"].sentence())
 
     def test_units(self):
         from statrec.viewer.texts import with_unit

@@ -1,10 +1,13 @@
 /* compare_groups.c -- reads the runs of a group, and joins their samples. */
 #include "analysis/compare_groups.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap_fixed.h"
 #include "base/containers/hash.h"
+#include "base/large_pages.h"
 
 bool compare_same_unit(const compare_runs *p, int run, int stat) {
     const own_statistic *own = p->c->own[stat];
@@ -79,25 +82,102 @@ static void member_free(member *m, int64_t count) {
     free(m->at), free(m->one);
 }
 
-enum { MANY = 16 }; /* series for which threads are worth it */
+/* Series, or rows, for which threads are worth it; and threads that a column of many rows each is
+ * kept for. */
+enum { MANY = 16, MANY_ROWS = 1 << 16 };
 
-/* Threads take one series after the other: each has its own stream of random numbers. */
-static sr_status make_samples(member *m, const compare_runs *p, const compare_batch *b,
-                              double *const *value, int64_t length, sr_failure *why) {
-    sr_failure first = {0};
-#pragma omp parallel for schedule(dynamic) if (b->count >= MANY)
-    for (int64_t j = 0; j < b->count; j++) {
+int compare_threads(int64_t rows) {
+    const int most = omp_get_max_threads();
+    return rows > MANY_ROWS && most > COMPARE_THREADS ? COMPARE_THREADS : most;
+}
+
+/* The series of a run that are resampled together. */
+typedef struct resampling {
+    const compare_runs *p;
+    const compare_batch *b;
+    member *m;
+    double *const *value; /* [b->count][rows] */
+    int64_t rows;
+    sr_failure why;
+} resampling;
+
+/* One step of series j; its failure. */
+typedef sr_status series_step(const resampling *r, int64_t j, const block_draws *d, int64_t first,
+                              sr_failure *why);
+
+/* Threads take one series after the other. */
+static sr_status each_series(resampling *r, series_step *step, const block_draws *d,
+                             int64_t first) {
+    const bool worth = r->b->count >= MANY || r->rows > MANY_ROWS;
+#pragma omp parallel for schedule(dynamic) num_threads(worth ? compare_threads(r->rows) : 1)
+    for (int64_t j = 0; j < r->b->count; j++) {
         sr_failure own = {0};
-        if (!m->at[j]) continue;
-        const int64_t number = stream_number(p, p->c->wanted[b->pair[j].stat], false);
-        if (sample_make(&m->one[j], &p->plan, value[j], length, stream(p, m->at[j], number),
-                        &own) == SR_OK)
-            continue;
+        if (!r->m->at[j] || step(r, j, d, first, &own) == SR_OK) continue;
 #pragma omp critical
-        first = own;
+        r->why = own;
     }
-    if (first.status != SR_OK) *why = first;
-    return first.status;
+    return r->why.status;
+}
+
+static sr_status measure(const resampling *r, int64_t j, const block_draws *d, int64_t first,
+                         sr_failure *why) {
+    (void)d, (void)first;
+    return sample_measure(&r->m->one[j], &r->p->plan, r->value[j], r->rows, why);
+}
+
+static int64_t blocks_of(const sample *x) {
+    return x->drawn ? fixed_blocks(x->count, x->block) : 0;
+}
+
+/* Each series has its own stream of random numbers. */
+static sr_status draw_alone(const resampling *r, int64_t j, const block_draws *d, int64_t first,
+                            sr_failure *why) {
+    (void)d, (void)first;
+    sample *x = &r->m->one[j];
+    const int64_t number = stream_number(r->p, r->p->c->wanted[r->b->pair[j].stat], false);
+    if (!x->drawn || blocks_of(x)) return SR_OK;
+    return sample_draw(x, &r->p->plan, r->value[j], stream(r->p, r->m->at[j], number), why);
+}
+
+static sr_status draw_fixed(const resampling *r, int64_t j, const block_draws *d, int64_t first,
+                            sr_failure *why) {
+    sample *x = &r->m->one[j];
+    if (blocks_of(x) != d->blocks) return SR_OK;
+    return bootstrap_fixed(r->value[j], x->count, d, r->p->plan.resamples, x->drawn + first, why);
+}
+
+/* A stream for every run and number of blocks: long series of a run share their resamples. */
+static rng fixed_stream(const compare_runs *p, int run, int64_t blocks) {
+    const rng root = rng_create(p->seed);
+    const rng of = rng_split(&root, (uint64_t)run);
+    return rng_split(&of, UINT64_MAX - (uint64_t)blocks);
+}
+
+static sr_status draw_blocks(resampling *r, int run, int64_t blocks) {
+    const int64_t all = r->p->plan.resamples;
+    const rng random = fixed_stream(r->p, run, blocks);
+    sr_status status = SR_OK;
+    for (int64_t at = 0; at < all && status == SR_OK; at += DRAWS_MOST) {
+        block_draws d;
+        const int64_t n = all - at < DRAWS_MOST ? all - at : DRAWS_MOST;
+        status = block_draws_make(&d, blocks, random, at, n, &r->why);
+        if (status == SR_OK) status = each_series(r, draw_fixed, &d, at);
+        block_draws_free(&d);
+    }
+    return status;
+}
+
+/* Series of one number of fixed blocks after those of another. */
+static sr_status make_samples(resampling *r, int run) {
+    sr_status status = each_series(r, measure, NULL, 0);
+    if (status == SR_OK) status = each_series(r, draw_alone, NULL, 0);
+    for (int64_t j = 0; j < r->b->count && status == SR_OK; j++) {
+        const int64_t blocks = blocks_of(&r->m->one[j]);
+        bool drawn = !blocks;
+        for (int64_t i = 0; i < j && !drawn; i++) drawn = blocks_of(&r->m->one[i]) == blocks;
+        if (!drawn) status = draw_blocks(r, run, blocks);
+    }
+    return status;
 }
 
 static sr_status member_read(member *m, const compare_runs *p, const compare_batch *b, int run,
@@ -113,14 +193,18 @@ static sr_status member_read(member *m, const compare_runs *p, const compare_bat
                                   FROM_SCALARS};
     if (count) status = sample_rows(s, &p->window[run], p->plan.after, &first, &length, why);
     if (count && status == SR_OK) {
-        memory = malloc((size_t)(count * length + 1) * sizeof *memory);
+        memory = large_pages_alloc((size_t)(count * length + 1) * sizeof *memory);
         if (!memory) status = sr_fail(why, SR_MEMORY, "out of memory");
     }
     double **of = value + b->count; /* [count] without those that the run lacks */
     for (int64_t j = 0, k = 0; j < b->count && memory; j++)
         if (m->at[j]) value[j] = of[k] = memory + k * length, k++;
     if (memory) status = series_read_all(s, count, first, length, of, NULL, why);
-    if (memory && status == SR_OK) status = make_samples(m, p, b, value, length, why);
+    if (memory && status == SR_OK) {
+        resampling r = {.p = p, .b = b, .m = m, .value = value, .rows = length};
+        status = make_samples(&r, run);
+        if (status != SR_OK) *why = r.why;
+    }
     free(s), free(value), free(memory);
     return status;
 }

@@ -9,6 +9,7 @@
 typedef struct compare_pair {
     const site_choice *first;
     int stat;
+    int64_t row; /* its place in the table */
 } compare_pair;
 
 /* Pairs that are compared together: each run is read once for all of them. */
@@ -44,5 +45,9 @@ const site_choice *compare_match(const compare_runs *p, const compare_pair *of, 
  * failure too. Memory: values of a series for each pair, and resamples of them for each run. */
 sr_status compare_read_group(const compare_runs *p, const compare_batch *b, int group,
                              group_sample *g, sr_failure *why);
+
+/* Threads that take series of so many rows, with a copy of a series each. */
+enum { COMPARE_THREADS = 8 };
+int compare_threads(int64_t rows);
 
 #endif

@@ -25,8 +25,12 @@ typedef struct sample {
 /* The rows of a run's series in the window, without the steps before --after. */
 sr_status sample_rows(const series *of, const step_window *w, double after, int64_t *first,
                       int64_t *rows, sr_failure *why);
-/* value [rows] is reordered. Free the sample after a failure too. */
-sr_status sample_make(sample *x, const sample_plan *plan, double *value, int64_t rows, rng random,
+/* Tails and block length of value [rows]; its finite values come to the front, in their order. Free
+ * the sample after a failure too. */
+sr_status sample_measure(sample *x, const sample_plan *plan, double *value, int64_t rows,
+                         sr_failure *why);
+/* x->drawn, from the finite values, by circular blocks from the sample's own stream. */
+sr_status sample_draw(sample *x, const sample_plan *plan, const double *finite, rng random,
                       sr_failure *why);
 void sample_free(sample *x);
 

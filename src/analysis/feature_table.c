@@ -92,11 +92,11 @@ static sr_status gather_rows(void *context, const int64_t *step, int64_t count, 
 static void print_feature(feature_table *t, const site_choice *at, const feature_rows *r,
                           int64_t feature, const parts *p) {
     for (int64_t i = 0; i < p->rows; i++) {
-        const double *row = p->row + i * p->columns, step = floor(row[0]);
+        const double *row = p->row + i * p->columns;
         begin_row(t, at);
         tsv_int(&t->table, feature);
-        tsv_int(&t->table, (int64_t)step);
-        tsv_real(&t->table, percent_of(step, r));
+        tsv_count(&t->table, row[0]);
+        tsv_real(&t->table, percent_of(row[0], r));
         for (int c = 0, next = 1; c < t->chosen.statistics; c++)
             tsv_real(&t->table, at->has[c] ? row[next++] : NAN);
     }
@@ -199,29 +199,41 @@ static sr_status measure_features(const feature_rows *r, const feature_site *s,
     return status;
 }
 
-/* The root of the mean square over the steps of the window, by their valid rows. */
-static sr_status measure_noise(const feature_table *t, const site_choice *at, const statistic *of,
-                               double *noise, sr_failure *why) {
+/* The sum of squares of the noise in one range of rows of /vectors, and how many have rows. */
+static sr_status add_noise(const feature_table *t, const site_choice *at, const statistic *of,
+                           int64_t first, int64_t count, double *sum, int64_t *used,
+                           sr_failure *why) {
     const sr_runfile *run = t->set->run[at->run];
     const series all = {.run = run, .site = at->site, .source = FROM_SCALARS};
-    int64_t first, count, used = 0;
-    double sum = 0;
-    sr_status status = window_rows(&t->windows[at->run], &all, &first, &count, why);
-    float *rows = malloc((size_t)(count + 1) * sizeof *rows);
-    if (status == SR_OK && !rows) status = sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK && sr_run_has_scalar(run, "rows"))
-        status = sr_run_scalar(run, "rows", at->site, first, count, rows, why);
-    else
-        count = 0;
+    const double alpha = sr_run_get_site(run, at->site)->alpha;
+    int64_t *step = malloc((size_t)(count + 1) * sizeof *step);
+    sr_status status = step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = sr_run_vector_steps(run, first, count, step, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++) {
-        if (!(rows[i] > 0)) continue;
-        const double one =
-            feature_noise(of, (double)rows[i], sr_run_get_site(run, at->site)->alpha);
-        sum += one * one;
-        used++;
+        int64_t row;
+        float rows = 0;
+        status = series_find_row(&all, step[i], &row, why);
+        if (status == SR_OK) status = sr_run_scalar(run, "rows", at->site, row, 1, &rows, why);
+        if (status != SR_OK || !(rows > 0)) continue;
+        const double one = feature_noise(of, (double)rows, alpha);
+        *sum += one * one;
+        ++*used;
     }
-    *noise = used ? sqrt(sum / (double)used) : NAN;
-    free(rows);
+    free(step);
+    return status;
+}
+
+/* The root of the mean square over the recorded steps, by their valid rows. */
+static sr_status measure_noise(const feature_table *t, const site_choice *at, const feature_rows *r,
+                               const statistic *of, double *noise, sr_failure *why) {
+    int64_t used = 0;
+    double sum = 0;
+    sr_status status = SR_OK;
+    *noise = NAN;
+    if (!sr_run_has_scalar(t->set->run[at->run], "rows")) return SR_OK;
+    for (int i = 0; i < r->ranges && status == SR_OK; i++)
+        status = add_noise(t, at, of, r->first[i], r->count[i], &sum, &used, why);
+    if (used) *noise = sqrt(sum / (double)used);
     return status;
 }
 
@@ -253,7 +265,7 @@ static sr_status print_statistic(feature_table *t, const site_choice *at, const 
     sr_status status = median && order && q ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     s.of[0] = of, s.statistics = 1;
     if (status == SR_OK) status = measure_features(r, &s, q, why);
-    if (status == SR_OK) status = measure_noise(t, at, of, &noise, why);
+    if (status == SR_OK) status = measure_noise(t, at, r, of, &noise, why);
     for (int64_t k = 0; k < s.width && status == SR_OK; k++) median[k] = q[k].at[MEDIAN];
     if (status == SR_OK) status = feature_sort(median, true, order, s.width, why);
     if (status == SR_OK) print_quantiles(t, at, r, of, order, q, noise);
@@ -436,9 +448,11 @@ static sr_status choose(feature_table *t, sr_failure *why) {
         status = choice_set_sites(c, t->set, q->sites, FROM_VECTORS, &t->table, why);
     if (status == SR_FORMAT && q->hint) sr_hint(why, "%s", q->hint);
     if (q->buckets && !q->quantiles && !q->bins)
-        tsv_note(&t->table, "note",
-                 "three rows for each feature and 1/%lld of training: smallest, median, largest",
-                 (long long)q->buckets);
+        tsv_note(
+            &t->table, "note",
+            "three rows for each feature and 1/%lld of these steps: smallest, median, largest; "
+            "of at most %lld steps every row",
+            (long long)q->buckets, 3 * (long long)q->buckets);
     for (int i = 0; i < c->statistics && status == SR_OK && (q->quantiles || q->bins); i++)
         tsv_note(&t->table, "statistic", "%s: %s", c->wanted[i]->name, c->wanted[i]->definition);
     if (status == SR_OK)

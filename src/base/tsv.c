@@ -237,6 +237,19 @@ void tsv_int(tsv *t, int64_t value) {
     end_cell(t);
 }
 
+void tsv_uint(tsv *t, uint64_t value) {
+    begin_cell(t);
+    fprintf(t->out, "%" PRIu64, value);
+    end_cell(t);
+}
+
+void tsv_count(tsv *t, double value) {
+    if (value == floor(value) && fabs(value) <= 9007199254740992.0) /* 2^53 */
+        tsv_int(t, (int64_t)value);
+    else
+        tsv_real(t, value);
+}
+
 void tsv_real(tsv *t, double value) {
     const bool json = t->format == TSV_JSON;
     begin_cell(t);

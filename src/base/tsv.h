@@ -52,7 +52,10 @@ void tsv_header(tsv *t);
 /* Cells, in the order of the columns; the last one ends the line. */
 void tsv_text(tsv *t, const char *text);
 void tsv_int(tsv *t, int64_t value);
+void tsv_uint(tsv *t, uint64_t value);
 void tsv_real(tsv *t, double value); /* %.9g; nan, inf, -inf */
+/* A number of steps: all its digits, or as tsv_real where it is the median of two. */
+void tsv_count(tsv *t, double value);
 /* After the last row of the last table on `out`; only JSON has an end. SR_MEMORY: a note or a
  * definition is missing in one of them. */
 sr_status tsv_finish(FILE *out, sr_failure *why);

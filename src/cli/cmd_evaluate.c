@@ -132,6 +132,13 @@ static void print_values(const loaded_model *t, tsv *table, data_split split, co
     }
 }
 
+/* Names sentences that the score leaves out. */
+static void print_coverage(const loaded_model *t, data_split split, const char *score) {
+    char text[DATA_COVERAGE];
+    data_coverage(t->data, split, text);
+    if (*text) printf("# %s: %s\n", score, text);
+}
+
 /* Running or batch statistics everywhere. */
 static sr_status print_metrics(loaded_model *t, tsv *table, data_split split, bool of_batch,
                                double value[TASK_METRICS], sr_failure *why) {
@@ -147,6 +154,7 @@ static sr_status print_metrics(loaded_model *t, tsv *table, data_split split, bo
     t->task->describe(&(task_result){&sum, name_of(split), left_out, model_condition(t->model)},
                       text);
     printf("# %s\n", text);
+    print_coverage(t, split, name_of(split));
     return SR_OK;
 }
 
@@ -202,6 +210,7 @@ static sr_status print_bleu(const tool *from, const evaluate_values *v, const lo
     else
         bleu_print(s, 2, NULL, line, sizeof line);
     printf("# %s\n", line);
+    print_coverage(t, split, "BLEU");
     if (v->bootstrap && status == SR_OK) {
         bleu_print_interval(&interval, 2, line, sizeof line);
         printf("# BLEU: %s\n", line);
@@ -268,6 +277,7 @@ static sr_status open_all(const tool *from, const evaluate_values *v, loaded_mod
     const loaded_model_options o = {v->data_dir, v->testpref, (int)v->threads};
     sr_status status = loaded_model_open(t, from->argv[2], &o, why);
     if (status == SR_OK) status = loaded_model_open_data(t, why);
+    if (status == SR_OK) command_warn_lines(from, data_warnings(t->data));
     if (status == SR_OK && !data_has_split(t->data, split))
         status = sr_fail(why, SR_USAGE, "--split: %s has no %s split here", t->config.data.name,
                          v->split);

@@ -32,6 +32,14 @@ bool command_stops(void *unused) {
     return tool_signal() != 0;
 }
 
+void command_warn_lines(const tool *t, const char *lines) {
+    while (*lines) {
+        const int length = (int)strcspn(lines, "\n");
+        tool_warn(t, "%.*s", length, lines);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
 int command_run(const tool *t, const command_row *row, int count, const char *name) {
     char title[64];
     for (int i = 0; i < count; i++) {

@@ -21,6 +21,9 @@ bool command_ends(const tool *t, const command_frame *c, void *values, int *coun
 /* For callbacks: true after a signal. */
 bool command_stops(void *unused);
 
+/* Prints each line of a text as a warning. */
+void command_warn_lines(const tool *t, const char *lines);
+
 /* One name below a command. */
 typedef struct command_row {
     const char *name;

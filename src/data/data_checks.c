@@ -14,6 +14,29 @@ void dataset_check_ends(dataset *d, const file_bytes *f) {
     if (*text) dataset_warn(d, "%s", text);
 }
 
+/* Text of one byte per character has next to no letters that are UTF-8. */
+void dataset_check_encoding(dataset *d, const char *path, const text_decoding *how) {
+    enum { WARNED_MOST = 3, FEW = 10 };
+    static const char *const names[] = {"UTF-8", "Windows-1252"};
+    text_encodings *first = &d->encodings;
+    if (!how->recoded && !how->letters) return;
+    const bool damaged = how->recoded && how->letters && FEW * how->letters >= how->bad;
+    const bool other = *first->path && how->recoded != first->recoded;
+    if (!*first->path) {
+        snprintf(first->path, sizeof first->path, "%s", path);
+        first->recoded = how->recoded;
+    }
+    if (!(damaged || other) || first->warned++ >= WARNED_MOST) return;
+    if (damaged)
+        dataset_warn(d,
+                     "%s, so the file is read as Windows-1252, and its %lld letters in UTF-8 are "
+                     "misread; correct the line",
+                     how->fault, (long long)how->letters);
+    else
+        dataset_warn(d, "%s is read as %s, but %s as %s", path, names[how->recoded], first->path,
+                     names[first->recoded]);
+}
+
 /* -- sentences that occur again */
 
 /* What a text is counted in. */
@@ -83,6 +106,30 @@ static void check_class(dataset *d, data_split split) {
                      dataset_split_titles[split], images ? "images" : "sentences");
 }
 
+/* -- words that the dictionary lacks */
+
+/* From half of them, unless the split is tiny. */
+static void warn_unknown(dataset *d, data_split split, const char *words, int64_t unknown,
+                         int64_t all) {
+    enum { TINY = 100 };
+    if (all < TINY || 2 * unknown < all) return;
+    dataset_warn(d, "%.1f %% of the %s %s are not in the dictionary, so <unk>",
+                 100 * (double)unknown / (double)all, dataset_split_titles[split], words);
+}
+
+static void check_unknown(dataset *d, data_split split) {
+    const pair_split *pairs = &d->pairs.split[split];
+    const sentence_split *sentences = &d->sentences.split[split];
+    const running_split *running = &d->running.split[split];
+    const tree_split *trees = &d->trees.split[split];
+    static const char *const side[SIDES] = {"source words", "target words"};
+    for (int i = 0; i < SIDES && pairs->count; i++)
+        warn_unknown(d, split, side[i], pairs->unknown[i], pairs->side[i].first[pairs->count]);
+    warn_unknown(d, split, "words", sentences->unknown, sentences->words);
+    warn_unknown(d, split, d->running.bytes ? "bytes" : "words", running->unknown, running->tokens);
+    warn_unknown(d, split, "words", trees->unknown, trees->words);
+}
+
 /* -- sentences that are too long */
 
 static void check_long(dataset *d, data_split split) {
@@ -104,6 +151,7 @@ sr_status dataset_check(dataset *d, sr_failure *why) {
         if (kind->lines) check_words(d, (data_split)i);
         check_class(d, (data_split)i);
         check_long(d, (data_split)i);
+        check_unknown(d, (data_split)i);
     }
     sr_status status = SR_OK;
     for (int i = SPLIT_TRAIN + 1; status == SR_OK && kind->lines && i < DATA_SPLITS; i++)
@@ -113,19 +161,26 @@ sr_status dataset_check(dataset *d, sr_failure *why) {
 
 /* -- labels */
 
-void dataset_check_labels(dataset *d, const char *what, const int64_t *times, int64_t count,
-                          const char *(*name)(const void *names, int64_t i), const void *names) {
+static void warn_labels(dataset *d, const char *what, const int64_t *times, int64_t count,
+                        const char *(*name)(const void *names, int64_t i), const void *names,
+                        int64_t often) {
     enum { SHOWN = 3 };
     char examples[256] = "";
-    int64_t once = 0;
+    int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
-        if (times[i] != 1 || once++ >= SHOWN) continue;
+        if (times[i] != often || found++ >= SHOWN) continue;
         const size_t used = strlen(examples);
         snprintf(examples + used, sizeof examples - used, "%s '%s'", used ? "," : "",
                  name(names, i));
     }
-    if (once)
-        dataset_warn(d, "%lld of %lld %s occur%s once in the training text:%s%s", (long long)once,
-                     (long long)count, what, once == 1 ? "s" : "", examples,
-                     once > SHOWN ? " ..." : "");
+    if (found)
+        dataset_warn(d, "%lld of %lld %s occur%s %s in the training text:%s%s", (long long)found,
+                     (long long)count, what, found == 1 ? "s" : "", often ? "once" : "nowhere",
+                     examples, found > SHOWN ? " ..." : "");
+}
+
+void dataset_check_labels(dataset *d, const char *what, const int64_t *times, int64_t count,
+                          const char *(*name)(const void *names, int64_t i), const void *names) {
+    warn_labels(d, what, times, count, name, names, 1);
+    warn_labels(d, what, times, count, name, names, 0);
 }

@@ -13,7 +13,8 @@ static int64_t larger(int64_t a, int64_t b) {
 
 static void count_pairs(const pair_split *p, data_counts *c) {
     c->unit = "pairs", c->records = p->count;
-    c->empty = p->dropped_empty, c->too_long = p->dropped_long, c->unknown = p->unknown;
+    c->empty = p->dropped_empty, c->too_long = p->dropped_long;
+    for (int k = 0; k < SIDES; k++) c->unknown[k] = p->unknown[k];
     for (int64_t i = 0; i < p->count; i++) {
         int64_t words[SIDES];
         for (int k = 0; k < SIDES; k++) {
@@ -27,7 +28,7 @@ static void count_pairs(const pair_split *p, data_counts *c) {
 
 static void count_running(const running_split *p, bool bytes, data_counts *c) {
     c->unit = bytes ? "bytes" : "lines", c->records = bytes ? p->tokens : p->lines;
-    c->empty = p->empty, c->unknown = p->unknown;
+    c->empty = p->empty, c->unknown[SIDE_SOURCE] = p->unknown;
 }
 
 /* times [classes] */
@@ -42,7 +43,7 @@ static void count_class(data_counts *c, const int64_t *times, int64_t classes) {
 static void count_sentences(const dataset *d, const sentence_split *p, data_counts *c) {
     int64_t times[LABELS_MAX] = {0};
     c->unit = "sentences", c->records = p->count;
-    c->empty = p->empty, c->cut = p->cut, c->unknown = p->unknown;
+    c->empty = p->empty, c->cut = p->cut, c->unknown[SIDE_SOURCE] = p->unknown;
     if (d->shape.task == TASK_TAGS) return;
     for (int64_t i = 0; i < p->count; i++) times[p->label[i]]++;
     count_class(c, times, LABELS_MAX);
@@ -110,7 +111,8 @@ sr_status data_count(dataset *d, data_split split, data_counts *c, sr_failure *w
         count_sentences(d, &d->sentences.split[split], c);
         break;
     case TASK_TREES:
-        c->records = d->trees.split[split].count, c->unknown = d->trees.split[split].unknown;
+        c->records = d->trees.split[split].count;
+        c->unknown[SIDE_SOURCE] = d->trees.split[split].unknown;
         break;
     }
     const bool done = d->shape.task == TASK_IMAGES ? count_images_again(d, split, c)

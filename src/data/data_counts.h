@@ -12,7 +12,7 @@ typedef struct data_counts {
     int64_t records;               /* images, pairs, sentences, bytes, lines of running text */
     int64_t words[SIDES];          /* without marks; target: of pairs alone */
     int64_t longest[SIDES];        /* words of one sentence */
-    int64_t unknown;               /* words that are <unk>, of pairs those of the target */
+    int64_t unknown[SIDES];        /* words that are <unk> */
     int64_t classes, fewest, most; /* classes that occur, and the records of one of them; else 0 */
     /* of the file, but in no batch */
     int64_t empty, too_long; /* records with an empty side, with more words than the model takes */

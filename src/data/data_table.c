@@ -126,6 +126,8 @@ static sr_status open_row(dataset *d, const data_options *o, sr_failure *why) {
             return sr_fail(why, SR_IO, "%s: %s", o->dir, strerror(wrong));
     }
     sr_status status = d->row->open(d, o, why);
+    if (status == SR_FORMAT && why && !*why->hint && *d->warnings) /* it may be the reason */
+        sr_hint(why, "%.*s", (int)strcspn(d->warnings, "\n"), d->warnings);
     if (status != SR_OK) return status;
     const set_kind *kind = &set_kinds[d->row->task];
     if (d->row->files) status = dataset_check(d, why);

@@ -16,6 +16,49 @@ int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens) {
     return p->tokens - p->batches * p->pieces * p->window;
 }
 
+/* Why records of a split are left out, and how many. */
+typedef struct left_out {
+    const char *unit, *reason[2];
+    int64_t kept, count[2];
+} left_out;
+
+static left_out left_out_of(const dataset *d, data_split split) {
+    const pair_split *pairs = &d->pairs.split[split];
+    const tree_split *trees = &d->trees.split[split];
+    const sentence_split *sentences = &d->sentences.split[split];
+    switch (d->shape.task) {
+    case TASK_PAIRS:
+        return (left_out){"pairs",
+                          {"with an empty side", "too long"},
+                          pairs->count,
+                          {pairs->dropped_empty, pairs->dropped_long}};
+    case TASK_TREES:
+        return (left_out){"sentences have transitions, which the loss counts",
+                          {"not projective", "with a label that training lacks"},
+                          trees->keeps,
+                          {trees->crossing, trees->unlabelled}};
+    case TASK_SENTENCES:
+    case TASK_TAGS:
+        return (left_out){"sentences", {"without a word"}, sentences->count, {sentences->empty}};
+    default:
+        return (left_out){0};
+    }
+}
+
+void data_coverage(const dataset *d, data_split split, char text[DATA_COVERAGE]) {
+    const left_out l = left_out_of(d, split);
+    const int64_t out = l.count[0] + l.count[1];
+    *text = 0;
+    if (!out) return;
+    int used = snprintf(text, DATA_COVERAGE, "%lld of %lld %s (left out: ", (long long)l.kept,
+                        (long long)(l.kept + out), l.unit);
+    for (int i = 0; i < 2; i++)
+        if (l.count[i])
+            used += snprintf(text + used, DATA_COVERAGE - (size_t)used, "%s%lld %s",
+                             i && l.count[0] ? ", " : "", (long long)l.count[i], l.reason[i]);
+    snprintf(text + used, DATA_COVERAGE - (size_t)used, ")");
+}
+
 int64_t data_tokens(const dataset *d, data_split split) {
     const running_split *text = &d->running.split[split];
     switch (d->shape.task) { /* unreached: a value that is no task */
@@ -67,7 +110,11 @@ static void note_split(dataset *d, int split) {
     if (p->count == 0) return;
     dataset_note(d, "; %s %lld pairs, %lld target tokens, %.2f %% <unk>",
                  dataset_split_titles[split], (long long)p->count, (long long)p->tokens,
-                 100 * ((double)p->unknown / (double)p->tokens));
+                 100 * ((double)p->unknown[SIDE_TARGET] / (double)p->tokens));
+    if (p->unknown[SIDE_SOURCE])
+        dataset_note(d, ", %.2f %% of the source words",
+                     100 * (double)p->unknown[SIDE_SOURCE] /
+                         (double)p->side[SIDE_SOURCE].first[p->count]);
     if (p->dropped_empty || p->dropped_long)
         dataset_note(d, " (dropped: %lld with an empty side, %lld too long)",
                      (long long)p->dropped_empty, (long long)p->dropped_long);
@@ -150,7 +197,9 @@ static void note_sentences(dataset *d, int split) {
                  (long long)p->count, (long long)p->words,
                  100 * (double)p->unknown / (double)p->words);
     if (p->empty) dataset_note(d, " (%lld without a word left out)", (long long)p->empty);
-    if (p->cut) dataset_note(d, " (%lld cut to max-length)", (long long)p->cut);
+    const bool padded = d->sentences.max_length == d->sentences.pad_to;
+    if (p->cut)
+        dataset_note(d, " (%lld cut to %s)", (long long)p->cut, padded ? "pad-to" : "max-length");
 }
 
 void dataset_finish_sentences(dataset *d, int64_t classes) {

@@ -32,6 +32,13 @@ typedef struct set_kind {
 } set_kind;
 extern const set_kind set_kinds[]; /* by task */
 
+/* The first text with a character beyond ASCII, and how many texts were warned of. */
+typedef struct text_encodings {
+    char path[FILE_PATH]; /* "": none yet */
+    bool recoded;
+    int warned;
+} text_encodings;
+
 struct dataset {
     const dataset_row *row;
     data_shape shape;
@@ -47,6 +54,7 @@ struct dataset {
     tag_set *tags;
     prefetch *ahead;         /* training batches; NULL: each is made on request */
     int64_t classes_meaning; /* digest of the names of classes; 0: they have none */
+    text_encodings encodings;
     char describe[DATA_DESCRIBE];
     char warnings[DATA_WARNINGS];
 };
@@ -61,10 +69,12 @@ void dataset_note(dataset *d, const char *format, ...) __attribute__((format(pri
 void dataset_warn(dataset *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Notes CR LF of a text, and warns about CR alone. */
 void dataset_check_ends(dataset *d, const file_bytes *f);
-/* data_checks.c: warns about splits of one sentence, of one word in each, of one class, about
- * sentences that are too long, or in the training text, too. */
+/* Warns about a text that is UTF-8 but for some bytes, or in another encoding than the first. */
+void dataset_check_encoding(dataset *d, const char *path, const text_decoding *how);
+/* data_checks.c: warns about splits of one sentence, of one word in each, of one class, of
+ * unknown words, about sentences that are too long, or in the training text, too. */
 sr_status dataset_check(dataset *d, sr_failure *why);
-/* Warns about labels that occur once. what: "labels"; times, name: of each [count]. */
+/* Warns about labels that occur once or nowhere. what: "labels"; times, name: of each [count]. */
 void dataset_check_labels(dataset *d, const char *what, const int64_t *times, int64_t count,
                           const char *(*name)(const void *names, int64_t i), const void *names);
 /* `given` unless it is NaN. */

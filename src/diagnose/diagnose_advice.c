@@ -339,7 +339,8 @@ static void append_word(const advice_context *p, const char *word, char *text, s
     else if (strncmp(word, "{site}", 6) == 0)
         append(text, size, p->site ? p->site->name : "SITE", SR_NAME_SIZE);
     else if (strncmp(word, "{method}", 8) == 0)
-        append(text, size, p->site ? p->site->called : "the method", SR_NAME_SIZE);
+        append(text, size, p->site ? method_of(p->site, "no normalization") : "the method",
+               SR_NAME_SIZE);
     else if (rest[0]) {
         append(text, size, ",", 1);
         append(text, size, rest, sizeof rest);

@@ -287,10 +287,11 @@ static sr_status tell(const subject *s, const seats *all, answer *a, sr_failure 
     if (status != SR_OK) return status;
     tell_gradient(s, all, a);
     status = tell_places(s, all, a, why);
+    const char *method = method_of(sr_run_get_site(s->run, a->top[0].site), "");
     answer_says(a,
-                " All of it is the observer's, in a network that was trained with %s: how one "
+                " All of it is the observer's, in a network that was trained %s%s: how one "
                 "trained with BN would fare, whose x and g are others, it does not say.",
-                sr_run_get_site(s->run, a->top[0].site)->called);
+                method[0] ? "with " : "without normalization there", method);
     return status;
 }
 

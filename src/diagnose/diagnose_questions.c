@@ -90,6 +90,10 @@ const char *question_figure(const question *q, const answer *a) {
     return a->figure[0] ? a->figure : q->figure;
 }
 
+const char *method_of(const sr_run_site *site, const char *without) {
+    return strcmp(site->called, "none") == 0 ? without : site->called;
+}
+
 static void rank(const answer *answers, int *order, int found) {
     for (int i = 1; i < found; i++)
         for (int k = i; k > 0; k--) {
@@ -106,7 +110,7 @@ static void tell_observer(const subject *s, answer *a) {
         answer_says(a,
                     " The statistics are the observer's: this is what BN would meet here, with the "
                     "x and g of %s.",
-                    at->called);
+                    method_of(at, "a tensor without normalization"));
 }
 
 const neighbour *diagnosis_neighbour(const run_set *set, int self, neighbour *other) {

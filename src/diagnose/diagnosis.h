@@ -249,6 +249,8 @@ typedef struct question {
 
 /* Command in front of the run file that shows what was found. */
 const char *question_figure(const question *q, const answer *a);
+/* The method of a site in a sentence; `without` at a tensor that no method normalizes. */
+const char *method_of(const sr_run_site *site, const char *without);
 
 extern const question diagnose_questions[];
 extern const int diagnose_question_count;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "journal/crc32.h"
+#include "base/crc32.h"
 #include "journal/positional_io.h"
 
 void checksum_table_free(checksum_table *t) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/containers/vector.h"
-#include "journal/crc32.h"
+#include "base/crc32.h"
 
 void extent_map_free(extent_map *m) {
     for (size_t i = 0; i < m->count; i++) free(m->e[i].copy);

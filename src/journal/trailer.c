@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "journal/crc32.h"
+#include "base/crc32.h"
 #include "journal/positional_io.h"
 
 enum { FOOTER = 64, ENTRY = TRAILER_ENTRY, VERSION = 1, WINDOW = 1 << 18 };

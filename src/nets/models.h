@@ -25,6 +25,9 @@ typedef struct model_row {
     /* Returns the input of the loss: logits [rows, classes], or with gives_nll the negative
      * log-likelihood of each token [rows]. NULL after a failure of the tape. */
     tensor *(*forward)(model *m, pass *p);
+    /* Extends computed positions to sentences of `longest` tokens; NULL: data of any length fit, or
+       (running text) the window is a size of the model. */
+    sr_status (*reach)(model *m, int64_t longest, sr_failure *why);
     void (*free)(model *m);       /* frees what `self` owns; NULL: nothing */
     size_t size;                  /* of `self` */
     double alpha;                 /* instead of the 0.95 of methods made for text; 0: theirs */

@@ -16,6 +16,7 @@
 #include "base/containers/vector.h"
 #include "base/float_text.h"
 #include "base/globs.h"
+#include "base/utf8.h"
 #include "plot/plot_curves.h"
 #include "plot/plot_tsv.h"
 #include "plot/template/plot_sizes.h"
@@ -77,6 +78,12 @@ static sr_status add_curve(plot_data *d, int run, const char *key, double x, sr_
     return SR_OK;
 }
 
+static void take_site(plot_curve *c, const reader *r, const plot_table *t) {
+    for (int i = 0; i < t->keys; i++)
+        if (strcmp(t->key[i], "site") == 0)
+            snprintf(c->site, sizeof c->site, "%s", r->tsv.cell[r->key[i]]);
+}
+
 static sr_status count_row(plot_data *d, const reader *r, sr_failure *why) {
     char key[sizeof d->curve->key];
     double x;
@@ -88,6 +95,7 @@ static sr_status count_row(plot_data *d, const reader *r, sr_failure *why) {
         status = add_curve(d, r->run, key, x, why);
         if (status != SR_OK) return status;
         now = &d->curve[d->curves - 1];
+        take_site(now, r, d->table);
     }
     if (!(x >= now->high))
         return sr_fail(why, SR_FORMAT, "%s:%lld: %s falls or is no number", r->path,
@@ -294,12 +302,16 @@ static void sites_left_out(const plot_sites *s, char text[PLOT_LEFT_OUT]) {
     if (more) snprintf(text + used, PLOT_LEFT_OUT - used, " and %lld more", (long long)more);
 }
 
-/* gnuplot reads quotes as quotes and `#` as a comment: cells lose both. */
+/* gnuplot reads quotes as quotes and `#` as a comment: cells lose both, as in_data() of style.gp
+ * does; and, as plot_quote, what is no character of a line. */
 static void copy_cells(const reader *r, FILE *out) {
     for (int i = 0; i < r->tsv.columns; i++) {
         if (i) fputc('\t', out);
-        for (const char *at = r->tsv.cell[i]; *at; at++)
-            fputc(strchr("\"'#`", *at) ? ' ' : *at, out);
+        for (const char *at = r->tsv.cell[i]; *at;) {
+            const int bytes = strchr("\"'#`", *at) ? 0 : utf8_shown(at);
+            fwrite(bytes ? at : " ", 1, bytes ? (size_t)bytes : 1, out);
+            at += bytes ? bytes : 1;
+        }
     }
 }
 

@@ -10,8 +10,9 @@
 enum { PLOT_LEFT_OUT = 200 };
 
 typedef struct plot_curve {
-    int run;       /* from 1; 0 when the table is of all runs */
-    char key[256]; /* cells of the key columns, joined with a space */
+    int run;                 /* from 1; 0 when the table is of all runs */
+    char key[256];           /* cells of the key columns, joined with a space */
+    char site[SR_NAME_SIZE]; /* its cell of the key column `site`; "" without one */
     int64_t rows;
     double low, high; /* of x */
 } plot_curve;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/runs/run_metrics.h"
 #include "plot/labels/plot_labels.h"
 #include "plot/plot_curves.h"
 #include "plot/plot_gnuplot.h"
@@ -76,12 +77,19 @@ static void write_terminal(const plot_job *job, FILE *out) {
             dots[job->format], job->template->height);
 }
 
+/* Of the validation loss; "nats" unless the run declares another. */
+static const char *loss_unit(const plot_run *run) {
+    const sr_run_metric *m = metric_named(run->file, "valid_loss", strlen("valid_loss"));
+    return m && strncmp(m->unit, "nats", 4) != 0 ? m->unit : "nats";
+}
+
 static void write_runs(const plot_run *run, const plot_labels *l, FILE *out) {
     fprintf(out, "runs = %d\narray run_label[runs]\narray run_full[runs]\n", l->runs);
     fputs("array run_norm[runs]\narray run_task[runs]\narray run_uses[runs]\narray "
-          "run_startup[runs]\n",
+          "run_startup[runs]\narray run_loss_unit[runs]\n",
           out);
     for (int i = 0; i < l->runs; i++) {
+        plot_assign(out, loss_unit(&run[i]), "run_loss_unit[%d]", i + 1);
         plot_assign(out, l->label[i], "run_label[%d]", i + 1);
         plot_assign(out, l->full[i], "run_full[%d]", i + 1);
         plot_assign(out, run[i].text[RUN_NORM], "run_norm[%d]", i + 1);
@@ -125,6 +133,8 @@ static void write_columns(const plot_data *d, int runs, FILE *out) {
     int64_t rows = 0;
     for (int i = 0; i < d->curves; i++)
         if (d->curve[i].rows > rows) rows = d->curve[i].rows;
+    /* A row that is copied has the x where its step ends, one of a bucket has its middle. */
+    fprintf(out, "%s_x_is_end = %d\n", t->name, rows <= t->buckets);
     if (rows > t->buckets) rows = t->buckets;
     fprintf(out, "%s_over = '%s'\n", t->name, d->x);
     fprintf(out, "%s_x = 1\n%s_rows = %lld\n", t->name, t->name, (long long)rows);
@@ -146,12 +156,13 @@ static void write_data(const plot_job *job, const plot_data *d, FILE *out) {
     fprintf(out, "array %s_run[%d]\narray %s_key[%d]\n", name, capacity, name, capacity);
     fprintf(out, "array %s_observed[%d]\narray %s_depth[%d]\n", name, capacity, name, capacity);
     for (int i = 0; i < d->curves; i++) {
-        fprintf(out, "%s_run[%d] = %d\n", name, i + 1, d->curve[i].run);
-        plot_assign(out, d->curve[i].key, "%s_key[%d]", name, i + 1);
-        const int run = d->curve[i].run;
+        const plot_curve *c = &d->curve[i];
+        const plot_run *run = c->run ? &job->run[c->run - 1] : NULL;
+        fprintf(out, "%s_run[%d] = %d\n", name, i + 1, c->run);
+        plot_assign(out, c->key, "%s_key[%d]", name, i + 1);
         fprintf(out, "%s_observed[%d] = %d\n", name, i + 1,
-                run && plot_only_observed(d->table, &job->run[run - 1], run, d->curve[i].key));
-        const int64_t depth = run ? plot_site_depth(&job->run[run - 1], d->curve[i].key) : -1;
+                run && plot_only_observed(d->table, run, c->run, c->site));
+        const int64_t depth = run ? plot_site_depth(run, c->site) : -1;
         fprintf(out, "%s_depth[%d] = %lld\n", name, i + 1, (long long)depth);
     }
     write_columns(d, job->labels->runs, out);

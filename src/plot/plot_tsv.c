@@ -9,11 +9,31 @@
 
 enum { COLUMNS = PLOT_COLUMNS };
 
+/* Length of the escape at `at` and its byte; 0: it is none. */
+static int escape_at(const char *at, char *byte) {
+    static const char letter[] = "tn\\", means[] = "\t\n\\";
+    const char *found = at[0] == '\\' && at[1] ? strchr(letter, at[1]) : NULL;
+    unsigned code = 0;
+    int digits = 0;
+    if (found) return *byte = means[found - letter], 2;
+    if (strncmp(at, "\\x", 2) != 0 || sscanf(at + 2, "%2x%n", &code, &digits) != 1 || digits != 2)
+        return 0;
+    return *byte = (char)code, 4;
+}
+
+void plot_tsv_unescape(char *text) {
+    char *to = text, byte = 0;
+    for (int bytes; *text; text += bytes ? bytes : 1)
+        *to++ = (bytes = escape_at(text, &byte)) ? byte : *text;
+    *to = 0;
+}
+
 static int split(char *line, char *cell[COLUMNS]) {
     int count = 0;
     for (char *at = line; at; count++) {
         char *tab = strchr(at, '\t');
         if (tab) *tab++ = 0;
+        plot_tsv_unescape(at);
         if (count < COLUMNS) cell[count] = at;
         at = tab;
     }

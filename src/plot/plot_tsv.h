@@ -1,4 +1,5 @@
-/* plot_tsv.h -- reads the tables that analyses print. */
+/* plot_tsv.h -- reads the tables that analyses print. Names of columns and cells are without the
+ * escapes of base/tsv.h: they may hold any byte. */
 #ifndef PLOT_PLOT_TSV_H
 #define PLOT_PLOT_TSV_H
 
@@ -21,6 +22,8 @@ typedef struct plot_tsv {
 
 sr_status plot_tsv_open(plot_tsv *t, const char *path, sr_failure *why);
 void plot_tsv_close(plot_tsv *t);
+/* Undoes tsv_escape in place: of a line above the header, too. */
+void plot_tsv_unescape(char *text);
 int plot_tsv_find(const plot_tsv *t, const char *column); /* -1 when absent */
 /* *more: cell[] holds the next row. A row with other columns than the header, or a last line
  * without its newline, is a failure. */

@@ -149,6 +149,8 @@ const sr_run_metric *table_run_find_metric(const run_identity *r, const char *me
 int64_t table_last_tenth(int64_t steps);
 /* `# steps:` lines: which steps losses and discrepancies are means over. */
 void table_note_steps(const run_set *set, tsv *table);
+/* Whether the last tenth of the steps includes some of the burn-in. */
+bool table_has_startup(const sr_runfile *run);
 /* The last site with a discrepancy; last_bn: as --site last-bn, the one that the tables of the RBN
  * paper mean. -1 without one. */
 sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why);

@@ -179,13 +179,18 @@ int64_t table_last_tenth(int64_t steps) {
     return steps < 10 ? 1 : steps / 10;
 }
 
+bool table_has_startup(const sr_runfile *run) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    return steps - table_last_tenth(steps) < sr_run_startup(run);
+}
+
 void table_note_steps(const run_set *set, tsv *table) {
     for (int r = 0; r < set->count; r++) {
         const int64_t steps = sr_run_get_info(set->run[r])->steps, last = table_last_tenth(steps);
         if (steps == 0) continue;
         tsv_note(table, "steps", "%s: losses and discrepancies over the last %lld of %lld steps%s",
                  set->path[r], (long long)last, (long long)steps,
-                 steps - last < sr_run_startup(set->run[r]) ? "; includes the burn-in" : "");
+                 table_has_startup(set->run[r]) ? "; includes the burn-in" : "");
     }
 }
 

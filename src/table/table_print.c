@@ -98,18 +98,36 @@ static void note_cells(const grid *g, bool published, tsv *t) {
         }
 }
 
-/* Which site is a run's last BN layer. */
-static void note_tid_sites(const grid *g, tsv *t) {
+/* ", from the final pass", or from which steps. */
+static void say_source(const sr_runfile *run, const char *from, char *text, size_t size) {
+    const int64_t steps = sr_run_get_info(run)->steps, last = table_last_tenth(steps);
+    if (strcmp(from, "steps") != 0)
+        snprintf(text, size, ", from the final pass");
+    else
+        snprintf(text, size, ", from the last %lld of %lld steps%s", (long long)last,
+                 (long long)steps, table_has_startup(run) ? "; includes the burn-in" : "");
+}
+
+/* Which site is a run's last BN layer, and from where its TID comes. */
+static sr_status note_tid_sites(const grid *g, tsv *t, sr_failure *why) {
     bool shown = false;
+    sr_status status = SR_OK;
     for (int i = 0; i < g->rows; i++) shown = shown || is_tid(g->row[i].quantity);
     for (int k = 0; k < g->columns; k++) shown = shown || is_tid(g->column[k].quantity);
-    for (int i = 0; i < g->runs && shown; i++) {
-        sr_failure ignored = {0}; /* the cells report it */
+    for (int i = 0; i < g->runs && shown && status == SR_OK; i++) {
         int64_t site = -1;
-        if (table_tid_site(g->run[i].run, true, &site, &ignored) != SR_OK || site < 0) continue;
-        tsv_note(t, "note", "%s: tid_* of %s", g->run[i].path,
-                 sr_run_get_site(g->run[i].run, site)->name);
+        double tid[2];
+        const char *from;
+        char source[128];
+        const sr_runfile *run = g->run[i].run;
+        status = table_tid_site(run, true, &site, why);
+        if (status == SR_OK && site >= 0) status = table_tid(run, site, tid, &from, why);
+        if (status != SR_OK || site < 0) continue;
+        say_source(run, from, source, sizeof source);
+        tsv_note(t, "note", "%s: tid_* of %s%s", g->run[i].path, sr_run_get_site(run, site)->name,
+                 source);
     }
+    return status;
 }
 
 /* Each metric once. */
@@ -125,14 +143,14 @@ static void warn_of_units(const grid *g, const run_set *set, tsv *t) {
     }
 }
 
-static void note_all(const grid *g, const run_set *set, tsv *t) {
+static sr_status note_all(const grid *g, const run_set *set, tsv *t, sr_failure *why) {
     tsv_note(t, "layout", "%s: %s", g->layout.name, g->layout.title);
     tsv_note(t, "source", "%s", g->layout.source);
     tsv_note(t, "definition", "↑ more is better, ↓ less is better");
     for (int k = 0; k < g->columns; k++)
         if (g->column[k].published) note_source(g, &g->column[k], t);
     note_cells(g, true, t);
-    if (!g->runs) return;
+    if (!g->runs) return SR_OK;
     tsv_note(t, "definition", "%s",
              g->pick == PICK_LAST ? "measured values: from the last evaluation with the metric"
                                   : "measured values: from the evaluation with the smallest "
@@ -147,12 +165,13 @@ static void note_all(const grid *g, const run_set *set, tsv *t) {
         "row's norm. The reference runs have the same task and the nearest settings; + is "
         "better. A gap that the paper does not print is a difference of its values");
     warn_of_units(g, set, t);
-    note_tid_sites(g, t);
+    sr_status status = note_tid_sites(g, t, why);
     for (int i = 0; i < g->rows; i++)
         if (g->row[i].quantity == SHOW_METRIC || g->row[i].quantity == SHOW_GAP)
             note_members(g, &g->row[i], t);
     note_other_runs(g, t);
     note_cells(g, false, t);
+    return status;
 }
 
 /* -- TSV ------------------------------------------------------------------------------------- */
@@ -436,12 +455,12 @@ sr_status grid_print(const grid *g, const char *format, const run_set *set, cons
         return sr_fail(why, SR_FORMAT, "%d columns are too many for one table", g->columns);
     sr_status status = table_head_begin(&head, &t, "stat-table", command, set, why);
     if (status != SR_OK) return status;
-    note_all(g, set, &t);
+    status = note_all(g, set, &t, why);
     if (is_tsv) {
-        status = table_head_end(&head, &t, SR_OK, why);
+        status = table_head_end(&head, &t, status, why);
         return status == SR_OK ? print_tsv(g, &t, why) : status;
     }
-    if (fclose(head.out) != 0) status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (fclose(head.out) != 0 && status == SR_OK) status = sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) print_comments(head.text, !is_latex);
     if (status == SR_OK && is_latex) print_latex(g);
     if (status == SR_OK && !is_latex) print_markdown(g);

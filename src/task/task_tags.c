@@ -3,7 +3,8 @@
  * tags.
  *
  * The loss pass counts entities sentence by sentence in the model's decoded tags (pass.predicted);
- * sums cover the split. Predictions are written in IOB2, in the order of the file.
+ * sums cover the split. Predictions are written in IOB2, in the order of the file, their columns
+ * separated as there.
  */
 #include <math.h>
 #include <stdio.h>
@@ -157,7 +158,7 @@ static void write_sentence(const task_decoding *d, const tagged *t, int64_t numb
             char tag[TAG_NAME];
             const tag_mark m = t->mark[side * t->words + i];
             tag_format(TAG_IOB2, m.part, m.type < 0 ? NULL : set->type[m.type], tag);
-            fprintf(to, " %s", tag);
+            fprintf(to, "%c%s", data_tag_separator(d->data), tag);
         }
         fputc('\n', to);
     }

@@ -137,13 +137,25 @@ sr_status translator_text(const translator *t, translator_line line, const hypot
 
 /* -- BLEU */
 
-/* Splits the reference into words as the training text, but not into subwords. */
-static sr_status score_pair(const translator *t, translator_line source, const translation *h,
-                            data_line reference, bleu_scorer *s, sr_failure *why) {
+/* The reference in the form of the score. multi-bleu compares words of the training text: split as
+ * there, but not into subwords. The other forms compare plain text: the line as it is in its
+ * file. */
+static sr_status reference_text(const translator *t, const bleu_form *form, data_line line,
+                                byte_buffer *ref, sr_failure *why) {
+    if (!form->multi)
+        return buffer_put(ref, line.byte, line.length)
+                   ? SR_OK
+                   : sr_fail(why, SR_MEMORY, "out of memory for a line of text");
+    const sr_status status = text_codec_pieces(&t->codec, TARGET, line.byte, line.length, ref, why);
+    if (status == SR_OK) ref->size = text_codec_join(ref->byte, ref->size);
+    return status;
+}
+
+static sr_status score_pair(const translator *t, const bleu_form *form, translator_line source,
+                            const translation *h, data_line reference, bleu_scorer *s,
+                            sr_failure *why) {
     byte_buffer hyp = {0}, ref = {0};
-    sr_status status =
-        text_codec_pieces(&t->codec, TARGET, reference.byte, reference.length, &ref, why);
-    if (status == SR_OK) ref.size = text_codec_join(ref.byte, ref.size);
+    sr_status status = reference_text(t, form, reference, &ref, why);
     if (status == SR_OK && h->count > 0)
         status = translator_text(t, source, &h->item[0], &hyp, why);
     const bleu_text of = {ref.byte, ref.size};
@@ -154,8 +166,8 @@ static sr_status score_pair(const translator *t, translator_line source, const t
 }
 
 static sr_status score_split(const translator *t, const dataset *d, data_split split,
-                             const translator_line *line, int64_t count, bleu_scorer *s,
-                             bool *stopped, sr_failure *why) {
+                             const bleu_form *form, const translator_line *line, int64_t count,
+                             bleu_scorer *s, bool *stopped, sr_failure *why) {
     translate_report report = {0};
     translation *out = calloc((size_t)count + 1, sizeof *out);
     if (!out) return sr_fail(why, SR_MEMORY, "out of memory for %lld sentences", (long long)count);
@@ -171,7 +183,7 @@ static sr_status score_split(const translator *t, const dataset *d, data_split s
     }
     for (int64_t i = 0; i < count; i++) {
         if (status == SR_OK && !report.stopped)
-            status = score_pair(t, line[i], &out[i], data_reference(d, split, i), s, why);
+            status = score_pair(t, form, line[i], &out[i], data_reference(d, split, i), s, why);
         translation_free(&out[i]);
     }
     free(out);
@@ -190,7 +202,7 @@ bleu_scorer *translator_bleu(const translator *t, const dataset *d, data_split s
         if (!source.byte) status = sr_fail(why, SR_USAGE, "BLEU wants data from files of text");
         line[i] = (translator_line){source.byte, source.length};
     }
-    if (status == SR_OK) status = score_split(t, d, split, line, count, s, &stopped, why);
+    if (status == SR_OK) status = score_split(t, d, split, form, line, count, s, &stopped, why);
     free(line);
     if (status == SR_OK && !stopped) return s;
     bleu_free(s);

@@ -44,8 +44,9 @@ sr_status translator_check(const translator *t, const translator_line *line, int
 sr_status translator_text(const translator *t, translator_line line, const hypothesis *h,
                           byte_buffer *out, sr_failure *why);
 
-/* BLEU of the best hypotheses of a split of sentence pairs. Both sides are tokenized as the
- * training text, subwords joined. NULL on failure, also when stopped (*why untouched then). */
+/* BLEU of the best hypotheses of a split of sentence pairs, subwords joined. References: of the
+ * form multi-bleu tokenized as the training text; of the others as they are in their file, as
+ * `statrec score bleu` reads them. NULL on failure, also when stopped (*why untouched then). */
 bleu_scorer *translator_bleu(const translator *t, const dataset *d, data_split split,
                              const bleu_form *form, sr_failure *why);
 /* How many references of a split seem to be tokenized (bleu_seems_tokenized). */

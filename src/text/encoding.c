@@ -4,9 +4,11 @@
  * printable there; the five unused ones stay the C1 controls of ISO 8859-1. All other bytes are the
  * code points of their number in both.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/text.h"
 
 enum { HIGH = 0x80, LATIN = 0xa0 };
@@ -38,13 +40,35 @@ static size_t put_character(uint8_t byte, uint8_t *to) {
     return 3;
 }
 
+static void count_letters(const file_bytes *f, text_decoding *how) {
+    for (size_t at = 0; at < f->size;) {
+        uint32_t code;
+        const size_t length = utf8_decode(f->byte + at, &code);
+        how->letters += length > 1, how->bad += length == 0;
+        at += length ? length : 1;
+    }
+}
+
+/* Replaces the bytes by their characters. False when out of memory. */
+static bool recode(file_bytes *f) {
+    uint8_t *byte = malloc(3 * f->size + 1);
+    size_t size = 0;
+    if (!byte) return false;
+    for (size_t i = 0; i < f->size; i++) size += put_character(f->byte[i], byte + size);
+    byte[size] = 0;
+    free(f->byte);
+    f->byte = byte, f->size = size;
+    return true;
+}
+
 /* Reads the file again if it is not UTF-8. */
 sr_status text_read_as(const char *path, text_encoding encoding, file_bytes *f, int64_t *lines,
-                       bool *recoded, sr_failure *why) {
+                       text_decoding *how, sr_failure *why) {
     sr_failure utf8 = {0};
     sr_status status = SR_FORMAT;
-    *recoded = false;
+    *how = (text_decoding){0};
     if (encoding != ENCODING_LATIN1) status = text_read(path, f, lines, &utf8);
+    if (status == SR_OK) count_letters(f, how);
     if (status == SR_OK) return SR_OK;
     if (encoding == ENCODING_UTF8 || status != SR_FORMAT) {
         sr_fail(why, status, "%s", utf8.text);
@@ -53,20 +77,14 @@ sr_status text_read_as(const char *path, text_encoding encoding, file_bytes *f, 
     }
     status = file_read(path, f, why);
     if (status == SR_OK) text_strip_mark(f);
-    for (size_t i = 0; status == SR_OK && i < f->size && !*recoded; i++)
-        *recoded = f->byte[i] >= HIGH;
-    if (*recoded) {
-        uint8_t *byte = malloc(3 * f->size + 1);
-        size_t size = 0;
-        for (size_t i = 0; byte && i < f->size; i++) size += put_character(f->byte[i], byte + size);
-        if (byte) {
-            byte[size] = 0;
-            free(f->byte);
-            f->byte = byte, f->size = size;
-        } else {
-            status = sr_fail(why, SR_MEMORY, "%s: out of memory for its UTF-8 text", f->path);
-        }
+    if (status == SR_OK && encoding == ENCODING_AUTO) {
+        count_letters(f, how);
+        snprintf(how->fault, sizeof how->fault, "%s", utf8.text);
     }
+    for (size_t i = 0; status == SR_OK && i < f->size && !how->recoded; i++)
+        how->recoded = f->byte[i] >= HIGH;
+    if (how->recoded && !recode(f))
+        status = sr_fail(why, SR_MEMORY, "%s: out of memory for its UTF-8 text", f->path);
     if (status == SR_OK) status = text_check(f, lines, why); /* no text has a NUL byte */
     if (status != SR_OK) file_free(f);
     return status;

@@ -9,12 +9,17 @@ static int parts_of(tag_scheme scheme) {
     return (int)strlen(tag_scheme_letters(scheme)) - 1; /* without O */
 }
 
+static int32_t tags_of(const tag_set *s, int32_t types) {
+    return 1 + parts_of(s->scheme) * types;
+}
+
 /* -- types */
 
 /* Sorts types by name. Types of tests come last, so that every test keeps the numbers of
    training. */
 static bool sort_types(tag_set *s, const tag_types *t, int32_t *number) {
-    s->types = (int32_t)t->names.count;
+    s->all_types = (int32_t)t->names.count;
+    s->types = t->trained;
     s->type = calloc((size_t)t->names.count + 1, sizeof *s->type);
     for (int32_t i = 0; s->type && i < t->names.count; i++) {
         int32_t place = 0;
@@ -34,11 +39,12 @@ static bool sort_types(tag_set *s, const tag_types *t, int32_t *number) {
 
 static bool make_tags(tag_set *s) {
     const int parts = parts_of(s->scheme);
-    s->count = 1 + parts * s->types;
-    s->mark = calloc((size_t)s->count, sizeof *s->mark);
-    s->name = calloc((size_t)s->count, sizeof *s->name);
+    const int32_t all = tags_of(s, s->all_types);
+    s->count = tags_of(s, s->types);
+    s->mark = calloc((size_t)all, sizeof *s->mark);
+    s->name = calloc((size_t)all, sizeof *s->name);
     if (!s->mark || !s->name) return false;
-    for (int32_t id = 0; id < s->count; id++) {
+    for (int32_t id = 0; id < all; id++) {
         char text[TAG_NAME];
         const int32_t type = id ? (id - 1) / parts : -1;
         s->mark[id] = (tag_mark){id ? (tag_part)(1 + (id - 1) % parts) : TAG_OUTSIDE, type};
@@ -73,8 +79,9 @@ tag_set *tag_set_create(tag_scheme scheme, const tag_types *types, int32_t *numb
 
 void tag_set_free(tag_set *s) {
     if (!s) return;
-    for (int32_t i = 0; s->type && i < s->types; i++) free(s->type[i]);
-    for (int32_t i = 0; s->name && i < s->count; i++) free(s->name[i]);
+    for (int32_t i = 0; s->type && i < s->all_types; i++) free(s->type[i]);
+    const int32_t all = tags_of(s, s->all_types);
+    for (int32_t i = 0; s->name && i < all; i++) free(s->name[i]);
     free(s->type);
     free(s->name);
     free(s->mark);
@@ -85,15 +92,16 @@ void tag_set_free(tag_set *s) {
 int32_t tag_set_id(const tag_set *s, tag_mark mark) {
     const int parts = parts_of(s->scheme);
     if (mark.part == TAG_OUTSIDE) return 0;
-    if ((int)mark.part > parts || mark.type < 0 || mark.type >= s->types) return -1;
+    if ((int)mark.part > parts || mark.type < 0 || mark.type >= s->all_types) return -1;
     return 1 + mark.type * parts + (int)mark.part - 1;
 }
 
 int64_t tag_set_spans(const tag_set *s, const int32_t *id, int64_t count, tag_span *span) {
     int64_t spans = 0;
+    const int32_t all = tags_of(s, s->all_types);
     tag_mark before = {TAG_OUTSIDE, -1};
     for (int64_t i = 0; i < count; i++) {
-        const bool known = id[i] >= 0 && id[i] < s->count;
+        const bool known = id[i] >= 0 && id[i] < all;
         const tag_mark m = known ? s->mark[id[i]] : (tag_mark){TAG_OUTSIDE, -1};
         spans += tag_starts(&before, &m);
         if (span && tag_starts(&before, &m)) span[spans - 1] = (tag_span){m.type, (int32_t)i, 0};

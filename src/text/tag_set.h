@@ -1,4 +1,5 @@
-/* tag_set.h -- a dictionary of tags: O, then for each type the letters of the scheme. */
+/* tag_set.h -- a dictionary of tags: O, then for each type the letters of the scheme. Types that
+ * training lacks come last: entities have them, a model has no class for them. */
 #ifndef TEXT_TAG_SET_H
 #define TEXT_TAG_SET_H
 
@@ -6,10 +7,11 @@
 
 typedef struct tag_set {
     tag_scheme scheme;
-    int32_t count, types;
-    char **type;    /* [types], bytes ascending */
-    char **name;    /* [count] */
-    tag_mark *mark; /* [count] */
+    int32_t count, types; /* of training: classes of a model */
+    int32_t all_types;
+    char **type;    /* [all_types], bytes ascending in each part */
+    char **name;    /* by id, of all types */
+    tag_mark *mark; /* the same */
     /* [(count + 2) * (count + 2)] from row to column: 1: the grammar allows it; row `count` is the
        start, column count + 1 the end */
     uint8_t *allowed;
@@ -19,7 +21,8 @@ typedef struct tag_set {
  * are sorted, trained types first. */
 tag_set *tag_set_create(tag_scheme scheme, const tag_types *types, int32_t *number);
 void tag_set_free(tag_set *s);
-/* -1: the scheme has no such part, or the set no such type. */
+/* -1: the scheme has no such part, or the set no such type. count or more: a type that training
+ * lacks. */
 int32_t tag_set_id(const tag_set *s, tag_mark mark);
 /* Writes the entities of a sentence of tag ids to span [count] (may be NULL); returns their number.
  * Ids outside the set count as O. */

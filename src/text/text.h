@@ -36,9 +36,15 @@ typedef enum {
 /* Words of the encodings; "" is the first. -1: unknown. */
 #define ENCODING_WORDS "auto|utf-8|latin-1"
 int text_encoding_find(const char *word);
-/* text_read of a file in this encoding; *recoded: it was not UTF-8. */
+/* How a file was decoded. */
+typedef struct text_decoding {
+    bool recoded;         /* it was not UTF-8, and was read as Windows-1252 */
+    int64_t letters, bad; /* characters of several bytes in UTF-8, bytes that are not UTF-8 */
+    char fault[SR_FAILURE_TEXT]; /* the first of these bytes: "FILE:LINE: byte ..."; "" */
+} text_decoding;
+/* text_read of a file in this encoding. The counts of *how are 0 for ENCODING_LATIN1. */
 sr_status text_read_as(const char *path, text_encoding encoding, file_bytes *f, int64_t *lines,
-                       bool *recoded, sr_failure *why);
+                       text_decoding *how, sr_failure *why);
 
 /* The number of `word` in "first|second|..."; -1: not in it. */
 int text_find_word(const char *words, const char *word);

@@ -41,13 +41,6 @@ sr_status trainer_check_patience(const train_config *c, sr_failure *why) {
     return SR_OK;
 }
 
-sr_status trainer_open_patience(trainer *r, sr_failure *why) {
-    r->patience_best = NAN;
-    if (!r->config->patience || data_has_split(r->data, SPLIT_VALID)) return SR_OK;
-    return sr_fail(why, SR_USAGE, "--patience: %s has no validation split here",
-                   r->config->data.name);
-}
-
 bool trainer_out_of_patience(const trainer *r) {
     return r->config->patience && r->patience_waited >= r->config->patience;
 }

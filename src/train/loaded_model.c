@@ -168,15 +168,24 @@ void loaded_model_close(loaded_model *t) {
     t->tape = NULL, t->model = NULL, t->data = NULL;
 }
 
+/* Sentences may have any length for which the model has positions. */
+static sr_status fit_longest(const loaded_model *t, int64_t longest, sr_failure *why) {
+    if (longest <= t->shape.longest) return SR_OK;
+    if (t->model->row->reach) return t->model->row->reach(t->model, longest, why);
+    sr_fail(why, SR_USAGE, "%s: made for %lld tokens at once, the data have %lld", t->path,
+            (long long)t->shape.longest, (long long)longest);
+    sr_hint(why, "cut the text into shorter pieces, or train a model on pieces this long");
+    return SR_USAGE;
+}
+
 static sr_status check_sizes(const loaded_model *t, sr_failure *why) {
     int64_t *of_model, *of_data;
     const char *name;
     data_shape wanted = t->shape, shape = *data_get_shape(t->data);
+    if (fit_longest(t, shape.longest, why) != SR_OK) return why->status;
     for (int i = 0; (name = checkpoint_size(&wanted, i, &of_model)); i++) {
         checkpoint_size(&shape, i, &of_data);
-        /* shorter sentences need no more positions than the model has */
-        if (*of_model == *of_data || (of_model == &wanted.longest && *of_data < *of_model))
-            continue;
+        if (*of_model == *of_data || of_model == &wanted.longest) continue;
         return sr_fail(why, SR_USAGE, "%s: made for %s %lld, the data have %lld: other data",
                        t->path, name, (long long)*of_model, (long long)*of_data);
     }

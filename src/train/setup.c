@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/containers/hash.h"
 #include "base/program/progress.h"
 #include "engine/gemm/gemm.h"
 #include "train/loaded_model.h"
@@ -43,6 +42,7 @@ static sr_status open_data(trainer *r, sr_failure *why) {
     r->data = train_data_open(c, &r->text, why);
     if (!r->data) return why->status;
     r->batches = data_batches(r->data, SPLIT_TRAIN);
+    r->data_digest = data_training_digest(r->data);
     if (r->batches < 1)
         return sr_fail(why, SR_USAGE, "no training batch: %s", data_describe(r->data));
     r->updates = (r->batches + c->update_freq - 1) / c->update_freq * c->epochs;
@@ -125,13 +125,6 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     r->task = task_of(shape->task);
     r->task_options = (task_options){c->label_smoothing, c->smoothing, c->bleu_beam};
     if (task_check(model_find(c->model.name), shape, why) != SR_OK) return why->status;
-    if (c->test && !data_has_split(r->data, SPLIT_TEST)) {
-        sr_fail(why, SR_USAGE, "--test: %s has no test split here", c->data.name);
-        if (data_obeys(c->data.name, "valid-images"))
-            sr_hint(why,
-                    "--valid-images N holds training images out, and the test images are the test");
-        return SR_USAGE;
-    }
     r->model = model_create(&c->model, shape, why);
     if (!r->model || task_check_loss(r->task, &r->task_options, r->model, why) != SR_OK)
         return why->status;
@@ -237,22 +230,6 @@ static sr_status open_record(trainer *r, const char *command, sr_failure *why) {
 
 /* -- ranks */
 
-/* Ids, pixels, labels of the first training batch. */
-static uint64_t hash_batch(const batch *b) {
-    const int64_t pixels = b->count * b->height * b->width * b->channels;
-    const struct {
-        const void *byte;
-        int64_t size;
-    } part[] = {{b->image, pixels * (int64_t)sizeof(real)},
-                {b->source, b->count * b->source_length * 4},
-                {b->target_out, b->count * b->target_length * 4},
-                {b->feature, b->count * b->features * 4}};
-    uint64_t h = 0;
-    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
-        if (part[i].byte) h = h * 31 + hash_bytes(part[i].byte, (size_t)part[i].size);
-    return h;
-}
-
 /* (all) Checks that every rank opened the same inputs. */
 static sr_status compare_ranks(const trainer *r, sr_status status, sr_failure *why) {
     status = ranks_agree(r->ranks, status, why);
@@ -262,12 +239,10 @@ static sr_status compare_ranks(const trainer *r, sr_status status, sr_failure *w
     status = ranks_compare(r->ranks, STATREC_VERSION " " STATREC_GIT, "statrec", why);
     if (status == SR_OK) status = ranks_compare(r->ranks, config, "options", why);
     free(config);
-    batch b;
     if (status == SR_OK) status = ranks_compare(r->ranks, data_describe(r->data), "data", why);
-    if (status == SR_OK) status = data_batch(r->data, SPLIT_TRAIN, 0, 0, &b, why);
     if (status != SR_OK) return status;
-    char text[64];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)hash_batch(&b));
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)r->data_digest);
     return ranks_compare(r->ranks, text, "data", why);
 }
 
@@ -298,7 +273,7 @@ static sr_status open_inputs(trainer *r, sr_failure *why) {
     if (status == SR_OK && writes) status = trainer_dump_open(r, why);
     if (status == SR_OK) status = open_data(r, why);
     if (status == SR_OK) status = open_schedule(r, why);
-    if (status == SR_OK) status = trainer_open_patience(r, why);
+    if (status == SR_OK) status = trainer_check_splits(r, why);
     if (status == SR_OK) status = open_model(r, why);
     if (status == SR_OK) status = trainer_choose_validation(r, why);
     if (status == SR_OK)
@@ -312,6 +287,7 @@ static sr_status open_inputs(trainer *r, sr_failure *why) {
 sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     const train_config *c = r->config;
     r->started = progress_clock();
+    r->patience_best = NAN;
     rng root = rng_create((uint64_t)c->seed);
     r->random = rng_split(&root, 1);
     sr_status status = join_ranks(r, why);

@@ -45,6 +45,7 @@ typedef struct trainer {
     run_record *record; /* NULL without a run file, and on ranks that find nothing for it */
     npz_writer *dump_weights, *dump_batches; /* being gathered; NULL: not wanted, or written */
     int64_t batches;                         /* steps of an epoch */
+    int64_t data_digest;                     /* data_training_digest */
     int64_t updates;                         /* planned */
     double started;                          /* progress_clock */
 
@@ -119,10 +120,11 @@ void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);
    (unevaluated). */
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why);
 
-/* Early stopping (early_stopping.c). Check: of the options alone. Open: SR_USAGE when there is
- * nothing to wait for. See: after every validation. */
+/* SR_USAGE names the first option that needs a split which the data lack (split_options.c). */
+sr_status trainer_check_splits(const trainer *r, sr_failure *why);
+
+/* Early stopping (early_stopping.c). Check: of the options alone. See: after every validation. */
 sr_status trainer_check_patience(const train_config *c, sr_failure *why);
-sr_status trainer_open_patience(trainer *r, sr_failure *why);
 void trainer_see_patience(trainer *r, const train_eval *e);
 bool trainer_out_of_patience(const trainer *r);
 /* SR_USAGE when a run that has come to its end would stop at once again. */

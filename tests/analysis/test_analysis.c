@@ -180,7 +180,7 @@ static void test_unfinished(void **state) {
     check_cell(&r, 4, "percent", 100);
     assert_non_null(
         strstr(r.out, "# note: crashed.h5 does not exist yet: read from crashed.h5.part"));
-    assert_non_null(strstr(r.out, "# note: crashed.h5 is running"));
+    assert_non_null(strstr(r.out, "# note: crashed.h5 is unfinished"));
     program_free(&r);
 }
 

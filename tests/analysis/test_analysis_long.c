@@ -279,7 +279,8 @@ static void test_quantiles(void **state) {
         check_quantiles(program_file("patterns.h5"), length[i]);
 }
 
-/* Three rows a part: smallest, median, largest of each column; a spike of one step stays. */
+/* Three rows a part: smallest, median, largest of each column; a spike of one step stays. The host
+ * gives no epochs. */
 static void test_curve_parts(void **state) {
     (void)state;
     static const int widths[SITES] = {1, 1, 1, 1};
@@ -287,7 +288,7 @@ static void test_curve_parts(void **state) {
     for (int64_t step = 1; step <= LONG; step++) {
         const double loss = step == 3456 ? 1e6 : (double)(step % 100);
         const sr_step row = {
-            .size = sizeof(sr_step), step, 8, 1e-3 * (double)step, loss, step % 2 ? NAN : 0.5, NAN};
+            .size = sizeof(sr_step), step, 8, NAN, loss, step % 2 ? NAN : 0.5, NAN};
         sr_begin_step(r, step);
         assert_int_equal(sr_end_step(r, &row), SR_OK);
     }
@@ -297,6 +298,8 @@ static void test_curve_parts(void **state) {
     assert_int_equal(table_rows(p.out), 30);
     check_cell(&p, 0, "step", 1);
     check_cell(&p, 0, "loss", 0);
+    check_cell(&p, 1, "step", 250.5);
+    check_cell(&p, 1, "percent", 5.01);
     check_cell(&p, 1, "loss", 49.5);
     check_cell(&p, 2, "loss", 99);
     check_cell(&p, 1, "lr", 0.5);

@@ -106,6 +106,7 @@ static void expect_summary(int kind, int rows, rng *r) {
     expect_number(range.max, all.max, "largest of a range", kind, rows);
     expect_number(range.median, all.median, "median of a range", kind, rows);
     assert_true(isnan(range.q25));
+    assert_true(isnan(range.mean));
     const double got[] = {all.q01, all.q25, all.median, all.q75, all.q99};
     for (int i = 0; i < 5; i++) {
         expect_quantile(got[i], sorted, n, p[i], kind);

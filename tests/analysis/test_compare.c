@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "room.h"
 #include "testing/check.h"
 
 /* -- runs of chosen numbers ------------------------------------------------------------------ */
@@ -413,6 +414,59 @@ static void test_too_few(void **state) {
     program_free(&r);
 }
 
+/* -- long series ----------------------------------------------------------------------------- */
+
+enum { LONG_STEPS = 70000, LONG_SITES = 3 };
+
+int stat_compare_main(int argc, char **argv);
+
+static double drifting(int site, int step, double *state) {
+    *state = 0.9 * (step == 1 ? 0 : *state) + uniform() - 0.5;
+    return exp(*state) + site + (step > LONG_STEPS / 2);
+}
+
+/* Two runs of equal values are drawn independently, and sites of one run alike: an interval of a
+ * site does not depend on which others are asked. */
+static void test_long(void **state) {
+    (void)state;
+    write_run(program_file("long0.h5"), "a", LONG_SITES, LONG_STEPS, drifting);
+    program_result r = program_run("cp long0.h5 long1.h5 && stat-compare long0.h5 long1.h5 "
+                                   "--burn-in 0 --stat row_grad_var,row_grad_mean");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 6 * LONG_SITES);
+    for (int i = 0; i < 6 * LONG_SITES; i += 6)
+        for (int tail = 0; tail < 2; tail++) {
+            assert_true(table_real(r.out, i + tail, "low") < 0.999999);
+            assert_true(table_real(r.out, i + tail, "low") > 0.8);
+            assert_true(table_real(r.out, i + tail, "high") > 1.000001);
+            assert_true(table_real(r.out, i + tail, "high") < 1.25);
+            check_cell(&r, i + 3 + tail, "low", 1); /* row_grad_mean is always 2 */
+        }
+    program_free(&r);
+    r = program_run(
+        "compare() { stat-compare long0.h5 long1.h5 --burn-in 0 \"$@\" | grep -v '^#'; }\n"
+        "both=row_grad_mean,row_grad_var\n"
+        "compare --stat $both | grep '\ta1\t.*\trow_grad_var\t' >all &&\n"
+        "compare --site a1 --stat row_grad_var | tail -n +2 >one && cmp all one &&\n"
+        "compare --stat $both --seed 2 | grep '\ta1\t.*\trow_grad_var\t' >other &&\n"
+        "! cmp -s all other && wc -l <all");
+    if (r.status || atoi(r.out) != 3) fail_msg("exit %d: %s%s", r.status, r.out, r.err);
+    program_free(&r);
+}
+
+/* Series that do not fit into memory together: those of a statistic in equal parts, against all. */
+static void test_some_at_a_time(void **state) {
+    (void)state;
+    char *first = strdup(program_file("long0.h5")), *other = strdup(program_file("null1.h5"));
+    char *name = "stat-compare", *stat = "--stat", *both = "row_grad_var,row_grad_mean";
+    char *match = "--match", *depth = "depth", *again = strdup(program_file("long1.h5"));
+    for (int columns = 3; columns <= 12; columns += 3)
+        expect_same_table(stat_compare_main, columns * 8 * LONG_STEPS,
+                          (char *[]){name, first, again, other, stat, both, match, depth, NULL},
+                          6 * LONG_SITES + 1);
+    free(first), free(other), free(again);
+}
+
 /* stat-batch: runs of the small kind (test_analysis.c): five and six steps of ten tokens, evaluated
  * once at valid_loss 2; the size is the median of the tokens, since there is no configuration. */
 /* Resamples of 100,000 let ten series into memory at once: 24 sites in three turns, of which each has
@@ -484,6 +538,8 @@ int main(void) {
         cmocka_unit_test(test_repeatable),
         cmocka_unit_test(test_too_few),
         cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_some_at_a_time),
         cmocka_unit_test(test_batch),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);

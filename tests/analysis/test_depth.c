@@ -21,7 +21,7 @@ static sr_recorder *create(const char *path) {
 }
 
 /* The late site has no psi2_B and a variance of 2; of the early one a variance is infinite in step
- * 7, and in steps 300 to 309 a mean is missing. */
+ * 7 and a power in step 8, and in steps 300 to 309 a mean is missing. */
 static void put_site(sr_recorder *to, int site, int step, rng *r) {
     double mean[WIDTH], variance[WIDTH], power[WIDTH];
     for (int k = 0; k < WIDTH; k++) {
@@ -30,6 +30,7 @@ static void put_site(sr_recorder *to, int site, int step, rng *r) {
         power[k] = mean[k] * mean[k] + variance[k];
     }
     if (!site && step == 7) variance[1] = INFINITY;
+    if (!site && step == 8) power[1] = INFINITY;
     if (!site && step / 10 == 30) mean[0] = NAN;
     sr_put_rows(to, site, 2);
     sr_put_vector(to, site, SR_mu_B, mean);
@@ -54,7 +55,7 @@ static void rows_are_counted(void **state) {
     (void)state;
     write_run(program_file("long.h5"));
     program_result r = program_run("stat-depth long.h5");
-    const int nonfinite[] = {1, 0, 10, 0, 0, 0, 0, 0}; /* [parts, sites] */
+    const int nonfinite[] = {2, 0, 10, 0, 0, 0, 0, 0}; /* [parts, sites] */
     for (int i = 0; i < 8; i++) {
         check_cell(&r, i, "steps", STEPS / 4);
         check_cell(&r, i, "nonfinite", nonfinite[i]);
@@ -65,6 +66,9 @@ static void rows_are_counted(void **state) {
     program_free(&r);
     r = program_run("stat-depth long.h5 --parts 1000");
     assert_int_equal(table_rows(r.out), 2000); /* most parts have no step */
+    program_free(&r);
+    r = program_run("stat-depth long.h5 --phase 8:8 --parts 1");
+    check_text(&r, 0, "mean_share", "nan"); /* not 0, some mean over infinity */
     program_free(&r);
 }
 

@@ -1,6 +1,8 @@
 /* test_failing_analyses.c -- every analysis over a small run while one allocation or one call of HDF5
  * fails: it ends with a reason, or prints what it prints otherwise. */
-#define _GNU_SOURCE 1 /* RTLD_NEXT */
+#define _GNU_SOURCE 1 /* RTLD_NEXT, realpath */
+#include <stdlib.h>
+
 #include "testing/failing_programs.h"
 #include "testing/full_run.h"
 
@@ -28,6 +30,7 @@ static const struct {
     ROW(condition, "run.h5"),
     ROW(curve, "run.h5"),
     ROW(curve, "--evals --gap run.h5"),
+    ROW(curve, "--stat loss --buckets 1 run.h5"),
     ROW(depth, "run.h5"),
     ROW(distance, "--format json run.h5"),
     ROW(distance, "--per-step --buckets 4 run.h5"),
@@ -41,6 +44,7 @@ static const struct {
     ROW(gamma, "--bounds run.h5"),
     ROW(gap, "run.h5 again.h5"),
     ROW(gap, "--split evaluations run.h5 other.h5"),
+    ROW(gap, "--split last-third --same-settings run.h5 again.h5 other.h5"),
     ROW(gradnorm, "--loss share run.h5"),
     ROW(lngrad, "run.h5"),
     ROW(outlier, "--list --parts 2 run.h5"),
@@ -49,6 +53,8 @@ static const struct {
     ROW(svd, "--all run.h5"),
     ROW(svd, "--summary run.h5"),
     ROW(table, "run.h5 again.h5 other.h5"),
+    ROW(table, "--layout rbn-table1 run.h5 again.h5 other.h5"),
+    ROW(table, "--layout pn-table1 --pick last run.h5 again.h5"),
     ROW(tid, "run.h5"),
     ROW(tid, "--final run.h5"),
 };
@@ -58,6 +64,9 @@ static int write_runs(void **state) {
     write_full_run(&(full_run){.path = program_file("run.h5"), .seed = 1});
     write_full_run(&(full_run){.path = program_file("again.h5"), .seed = 2});
     write_full_run(&(full_run){.path = program_file("other.h5"), .seed = 1, .norm = "rbn"});
+    char plots[4096]; /* the layouts of tables */
+    assert_non_null(realpath("plots", plots));
+    assert_int_equal(setenv("STATREC_PLOTS", plots, 1), 0);
     return 0;
 }
 

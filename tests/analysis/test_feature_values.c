@@ -28,7 +28,7 @@ static double at(kind which, int step, int k) {
 
 static void put_site(sr_recorder *r, int site, int step, bool sigma) {
     static const sr_vector vector[KINDS] = {SR_mu_B, SR_sigma2_B, SR_mu, SR_sigma2};
-    sr_put_rows(r, site, ROWS);
+    sr_put_rows(r, site, step % EVERY ? 5 * ROWS : ROWS); /* noise is of the recorded steps */
     for (int i = 0; i < KINDS; i++) {
         double value[D];
         if (!sigma && i % 2 == 1) continue;
@@ -209,6 +209,7 @@ static void test_parts(void **state) {
         check_cell(&r, 3 * part + 1, "mu_B", median_of(value, n));
         check_cell(&r, 3 * part + 2, "mu_B", value[n - 1]);
         check_cell(&r, 3 * part + 2, "feature", 1);
+        check_cell(&r, 3 * part + 1, "step", (from[part] + to[part]) / 2.0);
     }
     program_free(&r);
     r = table("--per-feature --site body --buckets 4"); /* as many rows as three a part */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
+#include "room.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 
@@ -166,9 +168,104 @@ static void test_watched(void **state) {
     program_free(&r);
 }
 
+/* -- long runs ------------------------------------------------------------------------------- */
+
+enum { LONG_STEPS = 70001, LONG_SITES = 3, STATISTICS = 7 };
+
+int stat_lngrad_main(int argc, char **argv);
+
+/* Of site i: grad_mean, grad_var, exact_mean, exact_var, g_mean, g_var, free_var. The largest
+ * differences and a value that is not finite are in the last steps. */
+static void put_long_step(double *v, int i, int step, rng *r) {
+    for (int k = 0; k < STATISTICS; k++) v[k] = (i + 1) * exp(rng_normal(r) + 0.1 * k);
+    if (step == LONG_STEPS) v[0] = 1e6, v[1] = 2e6;
+    if (step == LONG_STEPS - 1 - i) v[5] = INFINITY;
+    if (step % 1000 == 7) v[3] = 0;
+    for (int k = 0; k < STATISTICS; k++) v[k] = (double)(float)v[k];
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double plain_median(const double *value) {
+    static double sorted[LONG_STEPS];
+    int n = 0;
+    for (int i = 0; i < LONG_STEPS; i++)
+        if (isfinite(value[i])) sorted[n++] = value[i];
+    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    return n % 2 ? sorted[n / 2] : sorted[n / 2 - 1] / 2 + sorted[n / 2] / 2;
+}
+
+static double plain_difference(const double *a, const double *b, const double *unit, bool root) {
+    double most = 0;
+    for (int i = 0; i < LONG_STEPS; i++) {
+        const double here = fabs(a[i] - b[i]) / (root ? sqrt(unit[i]) : unit[i]);
+        if (isfinite(here) && here > most) most = here;
+    }
+    return most;
+}
+
+static double long_value[LONG_SITES][STATISTICS][LONG_STEPS];
+
+static void write_long(const char *path) {
+    static const sr_scalar scalar[STATISTICS] = {SR_SCALAR_row_grad_mean,  SR_SCALAR_row_grad_var,
+                                                 SR_SCALAR_row_exact_mean, SR_SCALAR_row_exact_var,
+                                                 SR_SCALAR_row_g_mean,     SR_SCALAR_row_g_var,
+                                                 SR_SCALAR_row_free_var};
+    rng random = rng_create(4);
+    sr_recorder *r = run_create(program_file(path), run_options());
+    for (int i = 0; i < LONG_SITES; i++) run_add_ln(r, (char[]){'s', (char)('0' + i), 0}, 2, i, 3);
+    for (int step = 1; step <= LONG_STEPS; step++) {
+        sr_begin_step(r, step);
+        for (int i = 0; i < LONG_SITES; i++) {
+            double v[STATISTICS];
+            put_long_step(v, i, step, &random);
+            sr_put_rows(r, i, 2);
+            for (int k = 0; k < STATISTICS; k++) {
+                sr_put_scalar(r, i, scalar[k], v[k]);
+                long_value[i][k][step - 1] = v[k];
+            }
+        }
+        run_end_step(r, step);
+    }
+    run_finish(r);
+}
+
+/* So many steps that they are read by two threads: against every step, one after the other. */
+static void test_long(void **state) {
+    (void)state;
+    static const char *const name[STATISTICS] = {"grad_mean", "grad_var", "exact_mean", "exact_var",
+                                                 "g_mean",    "g_var",    "free_var"};
+    write_long("long.h5");
+    program_result r = program_run("stat-lngrad --burn-in 0 long.h5");
+    assert_int_equal(table_rows(r.out), LONG_SITES);
+    for (int i = 0; i < LONG_SITES; i++) {
+        double(*v)[LONG_STEPS] = long_value[i];
+        check_cell(&r, i, "steps", LONG_STEPS);
+        check_cell(&r, i, "nonfinite", 1);
+        for (int k = 0; k < STATISTICS; k++) check_cell(&r, i, name[k], plain_median(v[k]));
+        check_cell(&r, i, "mean_diff", plain_difference(v[0], v[2], v[3], true));
+        check_cell(&r, i, "var_diff", plain_difference(v[1], v[3], v[3], false));
+    }
+    program_free(&r);
+}
+
+/* Columns that do not fit into memory together, against all. */
+static void test_some_columns_at_a_time(void **state) {
+    (void)state;
+    char *run = strdup(program_file("long.h5")), *name = "stat-lngrad";
+    for (int columns = 1; columns <= 3; columns++)
+        expect_same_table(stat_lngrad_main, columns * 8 * (LONG_STEPS + 1),
+                          (char *[]){name, run, NULL}, LONG_SITES + 1);
+    free(run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_theorem), cmocka_unit_test(test_theorem_without_exact),
-        cmocka_unit_test(test_nonfinite), cmocka_unit_test(test_watched)};
+        cmocka_unit_test(test_theorem),   cmocka_unit_test(test_theorem_without_exact),
+        cmocka_unit_test(test_nonfinite), cmocka_unit_test(test_watched),
+        cmocka_unit_test(test_long),      cmocka_unit_test(test_some_columns_at_a_time)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

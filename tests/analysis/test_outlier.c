@@ -60,6 +60,44 @@ static void numbers_are_right(void **state) {
     program_free(&r);
 }
 
+static void write_long(const char *path, int steps) {
+    sr_recorder *to = run_create(path, run_options());
+    run_add_ln(to, "s", 2, 0, 3);
+    run_add_ln(to, "t", 2, 1, 3);
+    for (int step = 1; step <= steps; step++) {
+        sr_begin_step(to, step);
+        for (int i = 0; i < 2; i++) {
+            sr_put_rows(to, i, 2);
+            sr_put_scalar(to, i, SR_SCALAR_row_grad_mean, step == steps ? 4.0 * steps : step);
+            sr_put_scalar(to, i, SR_SCALAR_row_grad_var, (i ? 3.0 : -3.0) * step);
+        }
+        run_end_step(to, step);
+    }
+    run_finish(to);
+}
+
+/* 1 .. n by hand, the last value far away; rows by site, though they are read by statistic. */
+static void long_series_by_hand(void **state) {
+    (void)state;
+    enum { LONG_STEPS = 70001, MIDDLE = 35001 };
+    write_long(program_file("steps.h5"), LONG_STEPS);
+    program_result r =
+        program_run("stat-outlier steps.h5 --stat row_grad_var,row_grad_mean --deviations 3");
+    assert_int_equal(table_rows(r.out), 4);
+    for (int i = 0; i < 4; i++) {
+        const double by = i % 2 ? 1 : i ? 3 : -3;
+        check_text(&r, i, "site", i < 2 ? "s" : "t");
+        check_text(&r, i, "statistic", i % 2 ? "row_grad_mean" : "row_grad_var");
+        check_cell(&r, i, "median", by * MIDDLE);
+        check_cell(&r, i, "mad", fabs(by) * (MIDDLE - 1) / 2);
+        check_cell(&r, i, by < 0 ? "q75" : "q25", by * 17501);
+        check_cell(&r, i, by < 0 ? "q01" : "q99", by * 69301);
+        check_cell(&r, i, "outliers", i % 2);
+    }
+    check_cell(&r, 1, "largest_step", LONG_STEPS);
+    program_free(&r);
+}
+
 /* The program, to be called with a room of our own. */
 int stat_outlier_main(int argc, char **argv);
 
@@ -105,6 +143,7 @@ static void some_series_at_a_time(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_right),
+        cmocka_unit_test(long_series_by_hand),
         cmocka_unit_test(some_series_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

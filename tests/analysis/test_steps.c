@@ -283,6 +283,7 @@ static void parts_of_training(void **state) {
     for (int k = 0; k < 4; k++) check_cell(&few, k, "steps", steps[k]);
     program_free(&few);
     expect_refusal("half.h5", "--parts 2 --per-step", "--parts are summaries: not with --per-step");
+    expect_refusal("half.h5", "--buckets 2", "--buckets goes with --per-step");
     expect_refusal("half.h5", "--parts 0", "parts");
     few = program_run("stat-scalar half.h5 --stat dist_mu");
     assert_null(table_cell(few.out, 0, "part"));

@@ -18,7 +18,7 @@ static void reals_in_order(void **state) {
     check_equals(value[0], -INFINITY);
 }
 
-enum { MOST = 3000, KINDS = 6 };
+enum { MOST = 200000, KINDS = 8 };
 
 static double value_of_kind(int kind, int i, rng *r) {
     switch (kind) {
@@ -32,13 +32,17 @@ static double value_of_kind(int kind, int i, rng *r) {
         return -i;
     case 4:
         return rng_below(r, 20) ? 1 : rng_normal(r); /* nearly all are */
+    case 5:
+        return i % 16 ? i : -i; /* a period */
+    case 6:
+        return i % 3 * 1e9 + rng_normal(r); /* far apart */
     default:
         return i % 2 ? INFINITY : -i;
     }
 }
 
 static void expect_ranks(const double *value, int count, const int64_t *rank, int ranks) {
-    double selected[MOST], sorted[MOST];
+    static double selected[MOST], sorted[MOST];
     memcpy(selected, value, (size_t)count * sizeof *value);
     memcpy(sorted, value, (size_t)count * sizeof *value);
     quickselect_ranks(selected, count, rank, ranks);
@@ -54,9 +58,10 @@ static void expect_ranks(const double *value, int count, const int64_t *rank, in
 
 static void ranks_are_those_of_sorting(void **state) {
     (void)state;
-    static const int counts[] = {1, 2, 3, 24, 25, 64, 200, 1023, 1024, MOST};
+    static const int counts[] = {
+        1, 2, 3, 24, 25, 64, 200, 1023, 1024, 3000, (1 << 16) - 1, 1 << 16, 70001, MOST};
     rng r = rng_create(1);
-    double value[MOST];
+    static double value[MOST];
     for (int kind = 0; kind < KINDS; kind++) {
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
             const int n = counts[k];
@@ -70,8 +75,27 @@ static void ranks_are_those_of_sorting(void **state) {
     }
 }
 
+/* Ranks whose brackets overlap, all in one order, and more of them than there are brackets. */
+static void many_ranks_of_many_values(void **state) {
+    (void)state;
+    enum { RANKS = 40 };
+    static double value[MOST];
+    int64_t near[RANKS], apart[RANKS];
+    rng r = rng_create(2);
+    for (int i = 0; i < RANKS; i++)
+        near[i] = MOST / 2 + 500 * i, apart[i] = MOST / RANKS * i + i % 2;
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (int i = 0; i < MOST; i++) value[i] = value_of_kind(kind, i, &r);
+        for (int ranks = 1; ranks <= RANKS; ranks += 13) {
+            expect_ranks(value, MOST, near, ranks);
+            expect_ranks(value, MOST, apart, ranks);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reals_in_order),
-                                       cmocka_unit_test(ranks_are_those_of_sorting)};
+                                       cmocka_unit_test(ranks_are_those_of_sorting),
+                                       cmocka_unit_test(many_ranks_of_many_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,10 +107,13 @@ static void numbers(void **state) {
     for (size_t i = 0; i < sizeof real / sizeof real[0]; i++) tsv_real(&t, real[i]);
     tsv_int(&t, INT64_MIN);
     tsv_int(&t, INT64_MAX);
+    tsv_uint(&t, UINT64_MAX);
+    tsv_count(&t, 52), tsv_count(&t, 52.5), tsv_count(&t, 1234567890123.0), tsv_count(&t, NAN);
     check_text(
         out, "# program: p " STATREC_VERSION "\n# command: p\n# column x: a number\nx\n"
              "0\n-0\n1\n0.1\n0.333333333\n123456789\n1.23456789e+12\n1e-300\ninf\n-inf\nnan\nnan\n"
-             "-9223372036854775808\n9223372036854775807\n");
+             "-9223372036854775808\n9223372036854775807\n18446744073709551615\n52\n52."
+             "5\n1234567890123\nnan\n");
 }
 
 static void empty_cells_keep_their_place(void **state) {

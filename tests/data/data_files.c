@@ -162,7 +162,7 @@ double data_unknown_share(const dataset *d, data_split split) {
     case TASK_IMAGES:
         return NAN;
     case TASK_PAIRS:
-        return (double)pairs->unknown / (double)pairs->tokens;
+        return (double)pairs->unknown[SIDE_TARGET] / (double)pairs->tokens;
     case TASK_LM:
         return (double)running->unknown / (double)running->tokens;
     case TASK_TREES:

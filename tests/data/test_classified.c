@@ -75,6 +75,15 @@ static void labels_and_texts(void **state) {
     assert_false(data_has_split(d, SPLIT_TEST));
     check_equals(data_unknown_share(d, SPLIT_VALID), 1.0 / 3);
     data_close(d);
+    o.pad_to = 2;
+    d = open_data(&o);
+    expect_note(d, "(3 without a word left out) (1 cut to pad-to);");
+    data_close(d);
+    o.max_length = 1;
+    d = open_data(&o);
+    expect_note(d, "(3 without a word left out) (2 cut to max-length);");
+    data_close(d);
+    o.pad_to = o.max_length = 0;
     write_text(dir, "train.gz", "neg a\npos b\nNeg c\n"); /* words: by bytes */
     write_text(dir, "valid", "pos c\n");
     d = open_data(&o);
@@ -113,6 +122,17 @@ static void validation_is_drawn(void **state) {
     assert_true(count[0] > 15 && count[1] > 15);
     expect_note(d, "60 of 200 lines drawn for validation by seed 1");
     check_equals(data_unknown_share(d, SPLIT_VALID), 1); /* every word is another */
+    char blank[8192] = "\n"; /* lines without a text are not counted, and draw nothing */
+    for (int i = 0; i < 200; i++)
+        sprintf(blank + strlen(blank), "%d w%d\n\n%d \xc2\xa0\n", i % 2, i, i % 2);
+    write_text(dir, "train", blank);
+    other = open_data(&o);
+    assert_int_equal(count_classes(other, SPLIT_VALID, 2, count), 60);
+    expect_note(other, "60 of 200 lines drawn for validation by seed 1");
+    for (int64_t i = 4; i < 144; i++)
+        assert_string_equal(data_word(d, SIDE_SOURCE, i), data_word(other, SIDE_SOURCE, i));
+    data_close(other);
+    write_text(dir, "train", text);
     o.seed = 2;
     other = open_data(&o);
     assert_string_not_equal(data_word(d, SIDE_SOURCE, 4), "");
@@ -229,6 +249,42 @@ static void odd_labels(void **state) {
     data_close(d);
 }
 
+/* The first text of a rare class is no header. */
+static void layouts_without_header(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    data_options o = options("labelled", dir);
+    write_text(dir, "train", "(4 a)\n(0 b)\n(1 c)\n(0 d)\n(1 e)\n");
+    write_text(dir, "valid", "4 f\n0 g\n");
+    dataset *d = open_data(&o);
+    expect_note(d, "/valid; labels 0, 1, 4; 3 classes");
+    expect_text(d, SPLIT_TRAIN, 0, "a ", 2);
+    expect_text(d, SPLIT_VALID, 0, "<unk> ", 2);
+    data_close(d);
+    o = options("labelled", dir = make_folder());
+    strcpy(o.validpref, "test"), *o.testpref = 0;
+    for (int i = 0; i < 2; i++) {
+        const char *split = i ? "test" : "train";
+        char folder[32];
+        for (int class = 0; class < 3; class ++)
+            for (int k = 0; k < (class ? 2 : 1); k++) {
+                sprintf(folder, "%s/%c", split, 'a' + class);
+                write_in(dir, folder, k ? "2" : "1", "x y\n");
+            }
+    }
+    d = open_data(&o);
+    expect_note(d, "1 texts of a, 2 texts of b, 2 texts of c); labels a, b, c; 3 classes");
+    data_close(d);
+    write_text(dir, "valid", "a x\nb y\n"); /* lines, but training has no header */
+    strcpy(o.validpref, "valid");
+    d = open_data(&o);
+    expect_text(d, SPLIT_VALID, 0, "x ", 0);
+    data_close(d);
+    write_text(dir, "lines", "a text\nb c\nb d\nc e\nc f\n"); /* the header of lines alone */
+    strcpy(o.trainpref, "lines"), strcpy(o.validpref, "test");
+    refuse_data(&o, SR_FORMAT, "/test/a/1: label 'a' is none of the 2 of ");
+}
+
 /* What a column keeps as it is. */
 static void odd_columns(void **state) {
     (void)state;
@@ -278,6 +334,19 @@ static void folders_of_classes(void **state) {
     dataset *d = open_data(&o);
     expect_text(d, SPLIT_TRAIN, 1, "b c ", 1);
     data_close(d);
+    /* copies are no texts; a packed one alone is */
+    write_in(dir, "train/pos", "1~", "d\n"), write_in(dir, "train/pos", "1.bak", "d\n");
+    write_in(dir, "train/pos", "1.gz", "d\n"), write_in(dir, "train/neg", "2.gz", "caf\xe9\n");
+    d = open_data(&o);
+    expect_note(d, "(folders, 2 texts of neg, 1 of them not UTF-8: read as Windows-1252, 1 texts "
+                   "of pos, 3 copies left out)");
+    data_close(d);
+    /* faults name the file of the text */
+    write_in(dir, "test/neg", "1", "a\n"), write_in(dir, "test/neu", "7", "a\n");
+    refuse_data(&o, SR_FORMAT, "test/neu/7: label 'neu' is none of the 2 of ");
+    *o.testpref = 0, o.max_tokens = 8, strcpy(o.batch_by, "tokens");
+    write_in(dir, "train/pos", "2", "a a a a a a a a a\n");
+    refuse_data(&o, SR_USAGE, "/train/pos/2: a sentence of 9 tokens, at most 8");
     strcpy(o.encoding, "utf-16");
     refuse_data(&o, SR_USAGE, "encoding 'utf-16' is not one of auto|utf-8|latin-1");
     *o.encoding = 0;
@@ -357,7 +426,8 @@ static void wrong_polarity(void **state) {
     const char *const folds[] = {"0/10", "11/10", "1/2", "3", "1/10x", "1/2000", "a/b"};
     data_options o = polarity(write_polarity(10));
     o.valid_count = o.test_count = -1; /* the default */
-    refuse_data(&o, SR_USAGE, "use all 20 lines");
+    refuse_data(&o, SR_USAGE,
+                "/rt.neg.gz and .pos: valid-count 964 and test-count 1090 use all 20");
     o.valid_count = 5, o.test_count = 15;
     refuse_data(&o, SR_USAGE, "valid-count 5 and test-count 15 use all 20 lines");
     o.test_count = 30;
@@ -428,6 +498,7 @@ int main(void) {
         cmocka_unit_test(columns),
         cmocka_unit_test(validation_is_drawn),
         cmocka_unit_test(odd_labels),
+        cmocka_unit_test(layouts_without_header),
         cmocka_unit_test(odd_columns),
         cmocka_unit_test(trees_of_labels),
         cmocka_unit_test(folders_of_classes),

@@ -142,6 +142,13 @@ static void looks_of_long_texts(void **state) {
     for (int i = 0; i < 20; i++) memcpy(text + 6 * i, i % 2 ? "neg a\n" : "pos b\n", 6);
     assert_int_equal(kind_of(text, 20 * 6), LOOKS_LABELLED); /* ten lines of each label */
     assert_int_equal(kind_of(text, 19 * 6), LOOKS_TEXT);
+    for (int i = 0; i < 250; i++) /* first words that are words of other lines, too */
+        sprintf(text + 8 * i, "w%02d w%02d\n", i % 25, i % 13);
+    assert_int_equal(kind_of(text, 250 * 8), LOOKS_TEXT);
+    for (int i = 0; i < 250; i++) sprintf(text + 8 * i, "w%02d w%02d\n", i % 25, i % 12);
+    assert_int_equal(kind_of(text, 250 * 8), LOOKS_LABELLED); /* 12 of 25 are */
+    for (int i = 0; i < 250; i++) sprintf(text + 8 * i, "w%02d w%02d\n", i % 20, i % 20);
+    assert_int_equal(kind_of(text, 250 * 8), LOOKS_LABELLED); /* few labels may be words */
     memset(text, 'n', 64), memcpy(text + 64, "\ta\n", 3);
     memcpy(text + 67, text, 67);
     assert_int_equal(kind_of(text, 2 * 67), LOOKS_TABBED); /* no label is so long */

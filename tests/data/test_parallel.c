@@ -62,6 +62,8 @@ static void reads_pairs_and_dictionary(void **state) {
     assert_string_equal(spell(d, b.target_in + 3, b.target_mask + 3, 3), "</s> a <unk>");
     check_within(data_unknown_share(d, SPLIT_VALID), 0.2, 1e-12);
     check_equals(data_unknown_share(d, SPLIT_TRAIN), 0);
+    assert_non_null(strstr(data_describe(d), "validation 2 pairs, 5 target tokens, 20.00 % <unk>, "
+                                             "33.33 % of the source words"));
     assert_true(isnan(data_unknown_share(d, SPLIT_TEST)) && isnan(data_entropy(d)));
     assert_non_null(strstr(data_describe(d), "training 4 pairs, 14 target tokens, 0.00 % <unk>"));
     assert_non_null(strstr(data_describe(d), "train.en.gz"));
@@ -261,6 +263,32 @@ static void takes_text_out_of_markup(void **state) {
     refuse_data(&o, SR_FORMAT, "valid.de:2: <seg> without </seg> on its line");
     write_text(dir, "valid.de", "<mteval>\n");
     refuse_data(&o, SR_FORMAT, "valid.de:1: holds no line");
+}
+
+/* Sides whose markup does not match would be paired wrongly. */
+static void sides_of_markup(void **state) {
+    (void)state;
+    const char *dir = write_small();
+    data_options o = default_options("parallel", dir);
+    write_text(dir, "valid.de", "<url>x</url>\na\n<title>b\nc\nd\n<doc>\n");
+    write_text(dir, "valid.en", "<url>x</url>\n<doc>\n\na\n<talkid>\n<title>b\nc\nd\n");
+    refuse_data(&o, SR_FORMAT, "/valid.de:4 and ");
+    refuse_data(&o, SR_FORMAT,
+                "/valid.en:4 would be one pair, but the lines of markup before "
+                "them do not match");
+    write_text(dir, "valid.en", "<url>x</url>\n<doc>\nA\n<talkid>\n<title>b\nC\nD\n");
+    expect_lines(&o, "a|c|d|"); /* other numbers of tags */
+    write_text(dir, "valid.en", "A\nC\nD\n");
+    expect_lines(&o, "a|c|d|");
+    write_text(dir, "valid.de", "<srcset>\n<seg id=\"1\">a</seg>\n<seg id=3 x=y>c</seg>\n");
+    write_text(dir, "valid.en",
+               "<refset>\n<doc>\n<seg id='1' l=\"en\">A</seg>\n<seg id=2>C</seg>\n");
+    refuse_data(&o, SR_FORMAT, "/valid.de:3 and ");
+    refuse_data(&o, SR_FORMAT,
+                "/valid.en:4 would be one pair, but the ids of their segments "
+                "differ");
+    write_text(dir, "valid.en", "<refset>\n<seg id=1>A</seg>\n<seg idx=2>C</seg>\n");
+    expect_lines(&o, "a|c|"); /* one has no id */
 }
 
 static void refuses_empty_names(void **state) {
@@ -467,6 +495,7 @@ int main(void) {
         cmocka_unit_test(refuses_a_folder_it_may_not_read),
         cmocka_unit_test(refuses_uneven_and_damaged_text),
         cmocka_unit_test(takes_text_out_of_markup),
+        cmocka_unit_test(sides_of_markup),
         cmocka_unit_test(refuses_empty_names),
         cmocka_unit_test(refuses_every_truncation),
         cmocka_unit_test(visits_every_pair_once),

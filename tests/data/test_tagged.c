@@ -141,7 +141,8 @@ static void types_of_training_stand_first(void **state) {
     data_options o = options_of(folder_of("a I-P\nb O\nc I-M\n", "a I-Z\nb O\nc I-A\n"));
     strcpy(o.tag_scheme, "iob1");
     dataset *d = open_data(&o);
-    assert_int_equal(data_tags(d)->count, 1 + 2 * 4);
+    assert_int_equal(data_tags(d)->count, 1 + 2 * 2); /* classes */
+    assert_int_equal(data_get_shape(d)->classes, 1 + 2 * 2);
     for (int i = 1; i < 5; i++) assert_string_equal(data_tags(d)->name[2 * i], names[i]);
     data_close(d);
 }
@@ -212,8 +213,10 @@ static void schemes_of_files(void **state) {
     data_options o = options_of(dir);
     dataset *d = open_data(&o); /* each file by itself */
     expect_note(d, "/train (iob2) ");
-    expect_note(d,
-                "/valid (bioes, 2 tags against its grammar) (type L is not in the training file)");
+    expect_note(d, "/valid (bioes, 2 tags against its grammar) ");
+    const char *warning = "/valid:3: type L is not in the training file: its entities count as not "
+                          "found, its words as O in the loss";
+    assert_non_null(strstr(data_warnings(d), warning));
     expect_note(d, "/test (iob1, 1 tag against its grammar)");
     expect_sentence(d, SPLIT_VALID, 0, "a/B-P b/E-P c/S-L <unk>/S-L");
     data_close(d);

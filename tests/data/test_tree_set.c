@@ -110,6 +110,11 @@ static void what_is_left_out(void **state) {
     assert_true(data_trees_of(d, SPLIT_VALID, &t));
     assert_int_equal(t.count, 3); /* all are parsed */
     data_close(d);
+    write_text(o.dir, "valid", CONTROL ROW("1", "has", "SYM", "0", "root"));
+    d = open_data(&o);
+    assert_non_null(strstr(data_describe(d), "8 transitions (1 words with POS tags that training "
+                                             "lacks)"));
+    data_close(d);
 }
 
 /* Every transition once, in an order of its epoch's own; batches are a function of their place. */

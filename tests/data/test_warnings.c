@@ -51,6 +51,75 @@ static void classes_and_sentences(void **state) {
            "1 of 2 validation sentences (50.0 %) are in the training text, too");
 }
 
+/* A class of one text may be taken for a header, a number among names may not. */
+static void headers(void **state) {
+    (void)state;
+    static const char *const valid = "sad k l\nmad m n\n";
+    expect("labelled", "joy a b\nsad c d\nsad e f\nmad g h\nmad i j\n", valid,
+           "train:1: left out as a header, since no other line has the label 'joy'");
+    expect("labelled", "4 a b\n1 c d\n1 e f\n2 g h\n2 i j\n", "1 k l\n2 m n\n",
+           "train:1: left out as a header, since no other line has the label '4'");
+    expect("labelled", "label text\n1 c d\n1 e f\n2 g h\n", "1 i j\n2 k l\n",
+           "1 of 2 labels occurs once in the training text: '2'");
+}
+
+static void labels_without_training_text(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "train", "1 a b\n1 c d\n2 e f\n2 g h\n3 x y\n3 z z\n");
+    write_text(dir, "valid", "1 i j\n2 k l\n");
+    data_options o = default_options("labelled", dir);
+    o.limit = 2;
+    expect_of(&o, "2 of 3 labels occur nowhere in the training text: '2', '3'\n"
+                  "all 2 training sentences have one class");
+}
+
+static void unknown_words(void **state) {
+    (void)state;
+    char known[1024] = "", half[1024] = "", other[1024] = "";
+    for (int i = 0; i < 25; i++) {
+        sprintf(known + strlen(known), "a b c d%d\n", i);
+        sprintf(half + strlen(half), "x y%d b d%d\n", i, i);
+        sprintf(other + strlen(other), "x y z w%d\n", i);
+    }
+    expect_pairs((const char *const[]){known, known, half, known}, 0,
+                 "50.0 % of the validation source words are not in the dictionary, so <unk>");
+    expect_pairs((const char *const[]){known, known, known, other}, 0,
+                 "100.0 % of the validation target words are not in the dictionary, so <unk>");
+    *strrchr(half, 'x') = 0; /* 96 words are few */
+    *strrchr(known, 'a') = 0;
+    expect_pairs((const char *const[]){known, known, half, half}, 0, "");
+    const char *dir = make_folder();
+    char train[1024] = "", valid[1024] = "";
+    for (int i = 0; i < 50; i++) {
+        sprintf(train + strlen(train), "%d a b%d\n", i % 2, i);
+        sprintf(valid + strlen(valid), "%d x b%d\n", i % 2, i);
+    }
+    write_text(dir, "train", train), write_text(dir, "valid", valid);
+    data_options o = default_options("labelled", dir);
+    expect_of(&o, "50.0 % of the validation words are not in the dictionary, so <unk>");
+}
+
+/* Letters and the split in another encoding; a text that is UTF-8 but for a byte. */
+static void encodings(void **state) {
+    (void)state;
+    const char *const utf8 = "1 caf\xc3\xa9 b\n1 c d\n2 e f\n2 g h\n";
+    const char *const windows = "1 caf\xe9 j\n2 k l\n";
+    const char *dir = make_folder();
+    char want[1024];
+    write_text(dir, "train", utf8), write_text(dir, "valid", windows);
+    data_options o = default_options("labelled", dir);
+    snprintf(want, sizeof want, "valid is read as Windows-1252, but %s/train as UTF-8", dir);
+    expect_of(&o, want);
+    expect("labelled", good, windows, "");
+    expect("labelled", "1 \xe9 b\n1 c d\n2 e f\n2 g h\n", windows, "");
+    expect("labelled", good, "1 caf\xc3\xa9 j\n2 k l\n2 \xff\xc3\xa9 l\n",
+           "valid:3: byte 2 of the line is 0xff, not UTF-8, so the file is read as Windows-1252, "
+           "and its 2 letters in UTF-8 are misread; correct the line");
+    strcpy(o.encoding, "latin-1");
+    expect_of(&o, "");
+}
+
 static void types_of_entities(void **state) {
     (void)state;
     expect("conll", "a B-X\nb B-Y\n\nc B-X\nd O\n", "x O\ny O\n\nz B-X\nw O\n",
@@ -100,7 +169,7 @@ static void lines_of_long_pairs(void **state) {
     (void)state;
     const char *dir = make_folder();
     write_text(dir, "train.de", "<url>x</url>\na b\n<title>y</title>\nc c c c c c c c\nd d\n");
-    write_text(dir, "train.en", "<url>x</url>\nA B\nC C\nD D\n");
+    write_text(dir, "train.en", "<url>x</url>\nA B\n<title>y</title>\nC C\nD D\n");
     write_text(dir, "valid.de", "x y\nz w\n");
     write_text(dir, "valid.en", "x y\nz w\n");
     data_options o = default_options("parallel", dir);
@@ -253,6 +322,10 @@ static void carriage_returns(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_and_sentences),
+        cmocka_unit_test(headers),
+        cmocka_unit_test(labels_without_training_text),
+        cmocka_unit_test(unknown_words),
+        cmocka_unit_test(encodings),
         cmocka_unit_test(types_of_entities),
         cmocka_unit_test(pairs),
         cmocka_unit_test(long_pairs),

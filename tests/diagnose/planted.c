@@ -165,7 +165,8 @@ static sr_recorder *create(const plan *p) {
     static const char *const names[] = {"a", "b", "c", "pn", "pn2", "pn3", "pn4", "pn5"};
     static const sr_family families[] = {SR_FAMILY_SIGMA, SR_FAMILY_PN, SR_FAMILY_ROW,
                                          SR_FAMILY_PSI};
-    const char *const norms[] = {p->method ? p->method : "own-bn", "own-pn", "own-rows", "own-psi"};
+    const char *const norms[] = {p->method ? p->method : "own-bn", "own-pn",
+                                 p->row_method ? p->row_method : "own-rows", "own-psi"};
     sr_options o = run_options();
     o.vectors_every = 1;
     char config[512];

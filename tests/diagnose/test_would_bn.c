@@ -167,6 +167,14 @@ static void dead_observed(void **state) {
         check_found(&(plan){"observed", 1, .dead = 3, .observed = true}, "dead", "notable", "b");
     says(&r, "dead", "of own-rows.");
     program_free(&r);
+    r = check_found(&(plan){"tapped", 1, .dead = 3, .observed = true, .row_method = "none"}, "dead",
+                    "notable", "b");
+    says(&r, "dead", "with the x and g of a tensor without normalization.");
+    program_free(&r);
+    r = advice((plan){"tapped", 2, .offset = 0.4, .all_observed = true, .row_method = "none"});
+    says(&r, "would-bn", "in a network that was trained without normalization there: how");
+    advises(&r, "would-bn", "no normalization, unchanged, at these sites; RBN", true);
+    program_free(&r);
 }
 
 int main(void) {

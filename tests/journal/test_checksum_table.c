@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/crc32.h"
 #include "base/rng.h"
-#include "journal/crc32.h"
 #include "journal/positional_io.h"
 #include "journal/trailer.h"
 #include "statrec/runfile.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "journal/crc32.h"
+#include "base/crc32.h"
 #include "journal/positional_io.h"
 #include "journal/trailer.h"
 #include "testing/check.h"

@@ -310,22 +310,29 @@ void check_heat(const drawing *d, int panel, double x, double y, double value) {
     fail_msg("%s: panel %d: no field around %g, %g", d->command, panel, x, y);
 }
 
-void check_burn_in(const drawing *d, int panel, double end) {
+/* A box of this colour covers the panel from x `from` to `end`, if end is larger. */
+static void check_box(const drawing *d, int panel, unsigned colour, double from, double end) {
     const svg_panel *p = panel_of(d, panel);
     int boxes = 0;
     for (int i = 0; i + 3 < d->boxes; i += 4) {
         const drawing_mark *b = &d->box[i];
-        if (b->colour != 0xECECEC || b->x < p->left - 1 || b->x > p->right || b->y < p->top - 1 ||
+        if (b->colour != colour || b->x < p->left - 1 || b->x > p->right || b->y < p->top - 1 ||
             b->y > p->bottom + 1)
             continue;
         boxes++;
-        assert_float_equal(b[0].x, pixel_x(p, 0), 0.06);
+        assert_float_equal(b[0].x, pixel_x(p, from), 0.06);
         assert_float_equal(b[1].x, pixel_x(p, end), 0.06);
         assert_float_equal(b[0].y, p->bottom, 0.06);
         assert_float_equal(b[2].y, p->top, 0.06);
     }
-    if (boxes != (end > 0))
-        fail_msg("%s: panel %d has %d grey boxes instead of %d", d->command, panel, boxes, end > 0);
+    if (boxes != (end > from))
+        fail_msg("%s: panel %d has %d boxes of %06X instead of %d", d->command, panel, boxes,
+                 colour, end > from);
+}
+
+void check_burn_in(const drawing *d, int panel, double every, double some) {
+    check_box(d, panel, 0xECECEC, 0, every);
+    check_box(d, panel, 0xF6F6F6, every, some);
 }
 
 void check_says(const drawing *d, const char *text) {

@@ -60,8 +60,9 @@ void check_title(const drawing *d, int panel, const char *title);
 /* Fails unless the field of a heat map around x, y has the colour of the value, on the panel's
    scale of colours. */
 void check_heat(const drawing *d, int panel, double x, double y, double value);
-/* Fails unless a grey box covers the panel from x 0 to `end`; end 0: unless there is none. */
-void check_burn_in(const drawing *d, int panel, double end);
+/* Fails unless a grey box covers the panel from x 0 to `every`, the burn-in of every run, and a light
+ * one from there to `some`, that of some; 0: unless there is none. */
+void check_burn_in(const drawing *d, int panel, double every, double some);
 /* Fails unless the text is somewhere in the drawing. */
 void check_says(const drawing *d, const char *text);
 

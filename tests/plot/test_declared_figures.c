@@ -133,6 +133,44 @@ static void test_refusals(void **state) {
     check_refused("layers a.h5 --stat clip_share", "per step, not per site", "");
 }
 
+/* Losses have the unit of valid_loss; the training loss of such a program has none. */
+static void test_units(void **state) {
+    (void)state;
+    static const struct {
+        const char *figure, *says;
+    } of[] = {{"curves square.h5", ">validation loss (m^2)<"},
+              {"modes square.h5", ">loss (m^2)<"},
+              {"modes square.h5", ">difference (m^2)<"},
+              {"converge square.h5 square.h5", ">validation loss (m^2)<"},
+              {"overview square.h5", ">loss (m^2)<"},
+              {"tidloss square.h5", ">loss gap (m^2)<"}};
+    sr_recorder *r = run_create(program_file("square.h5"), run_options());
+    run_add_bn(r, "top", 1, 0, 1);
+    sr_add_metric(r, "valid_loss", "m^2", "squared error", SR_BETTER_LESS);
+    sr_add_metric(r, "valid_loss_batch", "m^2", "by batches", SR_BETTER_LESS);
+    for (int step = 1; step <= 20; step++) {
+        sr_begin_step(r, step);
+        sr_put_rows(r, 0, 4);
+        sr_put_scalar(r, 0, SR_SCALAR_tid_var, 1.0 / step);
+        run_end_step(r, step);
+        if (step % 4 == 0)
+            run_put_eval(r, step, step, "valid_loss valid_loss_batch", 1.0 / step, 0.9 / step);
+    }
+    run_finish(r);
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        program_result d = draw(of[i].figure, "");
+        check_says(d.out, of[i].says);
+        check_silent(d.out, "nats");
+        program_free(&d);
+    }
+    program_result t = program_run("stat-table square.h5 | grep '^# column .*loss:'");
+    assert_string_equal(t.out, "# column loss: mean training loss of the last tenth of the steps\n"
+                               "# column valid_loss: of the last evaluation, m^2; nan: the run has "
+                               "none\n"
+                               "# column best_valid_loss: smallest of all evaluations, m^2\n");
+    program_free(&t);
+}
+
 /* A report gives --stat to the figures that it is for. */
 static void test_report(void **state) {
     (void)state;
@@ -153,7 +191,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers),   cmocka_unit_test(test_observed),
         cmocka_unit_test(test_compare),  cmocka_unit_test(test_curves),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_report)};
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_report),
+        cmocka_unit_test(test_units)};
     if (!have_gnuplot()) return 0;
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

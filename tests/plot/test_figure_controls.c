@@ -159,6 +159,9 @@ static void test_labels(void **state) {
     check_shell("statplot report run.h5 run.h5 --labels 'a\\,b,c\\\\' -o labels && "
                 "grep -q '>a,b<' labels/curves.svg && grep -q '>c.<' labels/curves.svg");
     check_refused("statplot curves run.h5 run.h5 --labels 'a\\,b' -o l.svg", "1 labels for 2 runs");
+    check_shell("mkdir -p one/x two/x && cp run.h5 one/x && cp run.h5 two/x && "
+                "statplot curves one/x/run.h5 two/x/run.h5 one/x/../../run.h5 -o l.svg && "
+                "grep -q '>one/x/run.h5<' l.svg && grep -q '>two/x/run.h5<' l.svg");
 }
 
 /* Labels too long for their place keep what makes them differ; others lose their middle. */

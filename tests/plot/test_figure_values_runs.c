@@ -152,6 +152,12 @@ static void test_batchmix(void **state) {
     check_axes(d, 1, "||μB − μ||2 explained (%)", "");
     check_axes(d, 2, "mean TID that is left (%)", "");
     program_free(&t);
+    /* the control is a bar in the legend, too */
+    t = program_run("statplot batchmix " SAMPLE(
+        "nlp_bn_bucketed") " -o mix.svg && "
+                           "! grep -q \"rgb(153, 153, 153)' stroke-dasharray\" mix.svg");
+    assert_int_equal(t.status, 0);
+    program_free(&t);
 }
 
 static void test_alpha(void **state) {
@@ -215,6 +221,11 @@ static void test_parts(void **state) {
     check_says(d, "The bar of one pair of runs covers its evaluations, not other");
     program_free(&t);
     check_says(drawing_make("statplot parts --xrange -3:3 " TASKS), "-2");
+    t = program_run("statplot parts " TASKS " few.h5 -o parts.svg");
+    assert_int_equal(t.status, 0);
+    assert_non_null(
+        strstr(t.err, "warning: few.h5: no run of ln has its task and settings; not drawn\n"));
+    program_free(&t);
 }
 
 static void test_fig5(void **state) {

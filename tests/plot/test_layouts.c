@@ -171,6 +171,102 @@ static void test_nothing_cut(void **state) {
     assert_false(says(d, "stage1.0.norm1"));
 }
 
+/* Sites whose names gnuplot, a table or a list of words would take for something else. */
+enum { NAMES_STEPS = 60 }; /* longer than the burn-in */
+static void write_names(void) {
+    static const char *const name[] = {"a%b_c", "back\\slash", "sp ace"};
+    sr_recorder *r = run_create(program_file("names.h5"), run_options());
+    for (int i = 0; i < 3; i++) run_add_bn(r, name[i], 1, i, 1);
+    for (int step = 1; step <= NAMES_STEPS; step++) {
+        sr_begin_step(r, step);
+        for (int i = 0; i < 3; i++) {
+            sr_put_rows(r, i, 4);
+            sr_put_scalar(r, i, SR_SCALAR_tid_mean, 0.1 * (i + 1));
+            sr_put_scalar(r, i, SR_SCALAR_tid_var, 0.1 * (i + 1) * (1 + step % 4));
+        }
+        run_end_step(r, step);
+    }
+    run_finish(r);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    write_names();
+    const drawing *d = drawing_make("statplot layers names.h5");
+    check_says(d, "a%b_c");
+    check_says(d, "back\\slash");
+    d = drawing_make("statplot tiddepth names.h5");
+    for (int i = 0; i < 3; i++) check_mark(d, 1, MARK_POINT, 1, i, 10 * (i + 1));
+    assert_false(says(d, "sites without values"));
+    d = drawing_make("statplot overview names.h5");
+    for (int step = 1; step <= NAMES_STEPS; step++)
+        for (int i = 0; i < 3; i++)
+            check_heat(d, d->panels, 100 * (step - 0.8) / NAMES_STEPS, i,
+                       0.1 * (i + 1) * (1 + step % 4));
+    assert_true(d->panel[d->panels - 1].low[AXIS_Y] > -1);
+    assert_false(says(drawing_make("statplot compare run1.h5 names.h5"), "median of"));
+}
+
+/* -- burn-in, looks, labels of tics ------------------------------------------------------------------ */
+
+static const drawing_text *text_of(const drawing *d, const char *text) {
+    for (int i = 0; i < d->texts; i++)
+        if (strcmp(d->text[i].text, text) == 0) return &d->text[i];
+    fail_msg("%s does not say '%s'", d->command, text);
+    return NULL;
+}
+
+static const char all_and_some[] = "Grey: burn-in of all runs; light grey: of some. Upright lines: "
+                                   "where the burn-in of a run ends.";
+
+/* Each run's ends where its line is; the word stands in a grey that leaves no place beside it. */
+static void test_burn_in(void **state) {
+    (void)state;
+    write_few_run(&(few_run){.name = "slow.h5", .norm = "bn", .alpha = 0.99, .scale = 1});
+    const drawing *d = drawing_make("statplot tidloss slow.h5");
+    const double right = d->panel[0].right;
+    check_burn_in(d, 1, 100, 100);
+    assert_true(text_of(d, "burn-in")->x < right);
+    d = drawing_make("statplot fig2 run1.h5 slow.h5");
+    const double end = burn_in("run1.h5");
+    check_burn_in(d, 1, end, 100);
+    check_says(d, all_and_some);
+    const svg_panel panel = d->panel[0];
+    const double x = panel.left + 0.01 * end * (panel.right - panel.left);
+    program_result r =
+        program_run("statplot fig2 run1.h5 slow.h5 -o x.svg 2>x && grep -q "
+                    "\"rgb(  0, 114, 178)'  d='M%d[.0-9]*,[.0-9]* L%d[.0-9]*,\" x.svg",
+                    (int)x, (int)x);
+    if (r.status) fail_msg("no line at %.2f, where the burn-in of run1.h5 ends", x);
+    program_free(&r);
+    assert_false(says(drawing_make("statplot fig2 run1.h5 run2.h5"), "light grey"));
+}
+
+static void test_looks(void **state) {
+    (void)state;
+    for (int runs = 24; runs <= 25; runs++) {
+        char command[320] = "statplot curves";
+        for (int i = 0; i < runs; i++) strcat(command, " run1.h5");
+        assert_int_equal(says(drawing_make(command), "There are 24 looks of lines"), runs > 24);
+    }
+}
+
+/* Beside labels like 1.5 x 10^19 the name of the axis is not cut. */
+static void test_wide_tics(void **state) {
+    (void)state;
+    static const char *const figure[] = {"curves", "modes", "tidloss"};
+    enum { LETTER = 8 }; /* least height in pixels */
+    write_few_run(&(few_run){.name = "huge.h5", .norm = "bn", .alpha = 0.3, .scale = 3e19});
+    for (int i = 0; i < 3; i++) {
+        char command[64];
+        snprintf(command, sizeof command, "statplot %s huge.h5", figure[i]);
+        const drawing *d = drawing_make(command);
+        for (int k = 0; k < d->texts; k++)
+            if (d->text[k].turned && d->text[k].x < LETTER)
+                fail_msg("%s: '%s' at %g", command, d->text[k].text, d->text[k].x);
+    }
+}
+
 /* -- sample runs ------------------------------------------------------------------------------------ */
 
 enum { ZERO = 8 }; /* the look of the line at 0 in a panel of differences */
@@ -248,6 +344,8 @@ int main(void) {
         cmocka_unit_test(test_modes),          cmocka_unit_test(test_compare),
         cmocka_unit_test(test_below),          cmocka_unit_test(test_nothing_cut),
         cmocka_unit_test(test_samples_differ), cmocka_unit_test(test_enough_points),
+        cmocka_unit_test(test_names),          cmocka_unit_test(test_burn_in),
+        cmocka_unit_test(test_looks),          cmocka_unit_test(test_wide_tics),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

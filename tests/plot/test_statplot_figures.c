@@ -413,7 +413,11 @@ static void test_told_in_figures(void **state) {
     check_run("statplot theorem1 -o told.svg && grep -q '>variance, encoder.0.norm1<' told.svg && "
               "grep -q '>variance of dx / (D_g / s²)<' told.svg",
               0, "");
-    check_run("statplot tidloss pre_bn.h5 -o told.svg", 1, "no evaluation with batch statistics");
+    check_run("statplot tidloss pre_bn.h5 -o told.svg", 1,
+              "no evaluation has a finite valid_loss_batch");
+    check_run("statplot parts half.h5 pre_bn.h5 -o told.svg && ! grep -q 'The bar of' told.svg", 0,
+              "");
+    check_run("statplot gap half.h5 wild.h5 -o told.svg", 1, "no finite valid_loss after the same");
 }
 
 /* Of one run its sites stand behind their median; a chosen site is told; of several runs medians

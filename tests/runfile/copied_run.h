@@ -36,7 +36,7 @@ void copied_refused(char *const *paths, int count, const run_copy_options *o, sr
                     const char *part);
 
 void copied_same_text(const char *name, const char *got, const char *want);
-/* Every dataset of a, but those whose path begins with `skip`, has the same bytes in b. */
+/* Every dataset of a, but those whose path begins with a word of `skip`, has the same bytes in b. */
 void copied_same_datasets(const char *a, const char *b, const char *skip);
 /* A text attribute of /copy. */
 void copied_check_attribute(const char *file, const char *name, const char *want);

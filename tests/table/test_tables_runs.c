@@ -98,6 +98,7 @@ static void test_final_discrepancy(void **state) {
     assert_int_equal(r.status, 0);
     check_cell(&r, 8, BLEU, 25);
     check_cell(&r, 9, BLEU, 12.5);
+    assert_non_null(strstr(r.out, ", from the final pass\n"));
     program_free(&r);
 }
 

@@ -22,23 +22,23 @@ static void expect(const char *bytes, text_encoding encoding, const char *want, 
                    bool recoded) {
     file_bytes f;
     int64_t got_lines;
-    bool got_recoded;
+    text_decoding how;
     sr_failure why = {0};
     const char *path = write_file("text", bytes, strlen(bytes));
-    check_ok(text_read_as(path, encoding, &f, &got_lines, &got_recoded, &why), &why);
+    check_ok(text_read_as(path, encoding, &f, &got_lines, &how, &why), &why);
     assert_string_equal((const char *)f.byte, want);
     assert_int_equal(f.size, strlen(want));
     assert_int_equal(got_lines, lines);
-    assert_int_equal(got_recoded, recoded);
+    assert_int_equal(how.recoded, recoded);
     file_free(&f);
 }
 
 static void refuse(const char *path, text_encoding encoding, const char *part) {
     file_bytes f = {0};
     int64_t lines;
-    bool recoded;
+    text_decoding how;
     sr_failure why = {0};
-    assert_int_equal(text_read_as(path, encoding, &f, &lines, &recoded, &why), SR_FORMAT);
+    assert_int_equal(text_read_as(path, encoding, &f, &lines, &how, &why), SR_FORMAT);
     check_failure(&why, SR_FORMAT, part);
     file_free(&f);
 }
@@ -51,6 +51,32 @@ static void auto_takes_utf8_where_it_is(void **state) {
     expect("\xef\xbb\xbf"
            "a",
            ENCODING_AUTO, "a", 1, false);
+}
+
+/* Overlong forms and surrogates are no letters. */
+static void letters_are_counted(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        text_encoding encoding;
+        int64_t letters, bad;
+        const char *fault;
+    } want[] = {
+        {"a\n\xc3\xa9\xe2\x82\xac", ENCODING_AUTO, 2, 0, ""},
+        {"a\n\xc3\xa9\xff \xc0\x80\xc3", ENCODING_AUTO, 1, 4, "text:2: byte 2 of the line is 0xff"},
+        {"\xc3\xa9", ENCODING_UTF8, 1, 0, ""},
+        {"\xc3\xa9\xff", ENCODING_LATIN1, 0, 0, ""}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        file_bytes f;
+        int64_t lines;
+        text_decoding how;
+        const char *path = write_file("text", want[i].text, strlen(want[i].text));
+        assert_int_equal(text_read_as(path, want[i].encoding, &f, &lines, &how, NULL), SR_OK);
+        assert_int_equal(how.letters, want[i].letters);
+        assert_int_equal(how.bad, want[i].bad);
+        assert_true(*want[i].fault ? strstr(how.fault, want[i].fault) != NULL : !*how.fault);
+        file_free(&f);
+    }
 }
 
 /* 0x85 would be a line's end to Unicode in Latin-1, an ellipsis it is; 0x81 is no character. */
@@ -109,8 +135,11 @@ static void words_of_torchtext(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_takes_utf8_where_it_is), cmocka_unit_test(bytes_are_those_of_windows),
-        cmocka_unit_test(latin1_asks_nobody),          cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(auto_takes_utf8_where_it_is),
+        cmocka_unit_test(bytes_are_those_of_windows),
+        cmocka_unit_test(letters_are_counted),
+        cmocka_unit_test(latin1_asks_nobody),
+        cmocka_unit_test(what_is_refused),
         cmocka_unit_test(words_of_torchtext),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

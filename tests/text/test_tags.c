@@ -233,6 +233,7 @@ static tag_types two_types(void) {
     assert_int_equal(tag_types_add(&t, "PER", 3), 0);
     assert_int_equal(tag_types_add(&t, "LOCATION", 3), 1);
     assert_int_equal(tag_types_add(&t, "PERSON", 3), 0);
+    t.trained = 2;
     return t;
 }
 
@@ -296,6 +297,16 @@ static void dictionary_of_tags(void **state) {
     tag_span got[8];
     assert_int_equal(tag_set_spans(s, id, 8, got), 4);
     assert_memory_equal(got, want, sizeof want);
+    tag_set_free(s);
+    /* a type that training lacks has no class, but its entities are known */
+    assert_int_equal(tag_types_add(&t, "AAA", 3), 2);
+    s = tag_set_create(TAG_BIOES, &t, NULL);
+    assert_int_equal(s->count, 9);
+    const int32_t other[] = {tag_set_id(s, (tag_mark){TAG_SINGLE, 2}), 1};
+    assert_int_equal(other[0], 12);
+    assert_int_equal(tag_set_spans(s, other, 2, got), 2);
+    assert_int_equal(got[0].type, 2);
+    assert_int_equal(tag_set_id(s, (tag_mark){TAG_BEGIN, 3}), -1);
     tag_set_free(s);
     s = tag_set_create(TAG_IOB1, &t, NULL);
     assert_int_equal(s->count, 5);

@@ -16,6 +16,7 @@ static sr_status make(sr_failure *why) {
         snprintf(tag, sizeof tag, "B-%d", i);
         status = tag_column_add(&c, &types, i, tag, strlen(tag), &m, why);
     }
+    types.trained = (int32_t)types.names.count;
     tag_set *s = status == SR_OK ? tag_set_create(TAG_BIOES, &types, NULL) : NULL;
     if (status == SR_OK && !s) status = sr_fail(why, SR_MEMORY, "no memory");
     tag_set_free(s);

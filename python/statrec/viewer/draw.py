@@ -86,8 +86,11 @@ class Chart:
             self.figure.yaxis.formatter = BasicTickFormatter(power_limit_low=-5)
         self._hover: Any = None
         self._described = (x, definition)
-        self._burn_in = BoxAnnotation(fill_color="#808080", fill_alpha=0.15, level="underlay", visible=False)
+        self._burn_in, self._of_some = (
+            BoxAnnotation(fill_color="#808080", fill_alpha=alpha, level="underlay", visible=False)
+            for alpha in (0.15, 0.07))
         self.figure.add_layout(self._burn_in)
+        self.figure.add_layout(self._of_some)
 
     def describe(self, title: str, y: str, x: str, definition: str) -> None:
         """Title, names of the axes, and the definition of the hover texts."""
@@ -97,9 +100,14 @@ class Chart:
             self._hover.tooltips = _tooltips(x, definition)
         self._described = (x, definition)
 
-    def burn_in(self, end: Optional[float]) -> None:
-        """Shades from the start to this x; None: nothing."""
-        self._burn_in.update(right=end, visible=end is not None)
+    def burn_in(self, *of: Optional[float]) -> None:
+        """Shades from the start to this x; None: nothing. Of several runs to the least, and from
+        there lightly to the largest."""
+        ends = [end for end in of if end is not None]
+        every = min(ends) if ends and len(ends) == len(of) else None
+        some = max(ends, default=None)
+        self._burn_in.update(right=every, visible=every is not None)
+        self._of_some.update(left=every, right=some, visible=some != every)
 
     def show(self, curves: Sequence[Curve]) -> None:
         """Draws these curves in place of those before."""

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/buckets.h"
+#include "base/large_pages.h"
 #include "base/sort.h"
 
 int64_t quantile_rank(int64_t count, double p) {
@@ -57,32 +58,34 @@ column_quantiles quantiles_make(double *value, int64_t count, const double *p, i
     return q;
 }
 
-/* The mean is the sum in the order of steps, so it comes before value is reordered. */
-static void summarise(double *value, int64_t count, const double *p, int quantiles, double **at,
-                      summary *s) {
-    double sum = 0, least = INFINITY, largest = -INFINITY;
-    const int64_t n = gather_finite(value, value, count, &least, &largest);
-    *s = (summary){count, count - n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    if (n == 0) return;
-    for (int64_t i = 0; i < n; i++) sum += value[i];
-    s->mean = sum / (double)n, s->min = least, s->max = largest;
-    order_quantiles(value, n, p, quantiles);
-    for (int i = 0; i < quantiles; i++) *at[i] = quantile_of_sorted(value, n, p[i]);
-}
-
 double column_mean(const double *value, int64_t count) {
     double sum = 0;
     for (int64_t i = 0; i < count; i++) sum += value[i];
     return count ? sum / (double)count : NAN;
 }
 
+/* The mean is the sum in the order of steps, so it comes before value is reordered. mean: whether
+ * it is wanted. Each addition waits for the one before: it takes longer than the median. */
+static void summarise(double *value, int64_t count, bool mean, const double *p, int quantiles,
+                      double **at, summary *s) {
+    double least = INFINITY, largest = -INFINITY;
+    const int64_t n = gather_finite(value, value, count, &least, &largest);
+    *s = (summary){count, count - n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (n == 0) return;
+    s->min = least, s->max = largest;
+    if (mean) s->mean = column_mean(value, n);
+    order_quantiles(value, n, p, quantiles);
+    for (int i = 0; i < quantiles; i++) *at[i] = quantile_of_sorted(value, n, p[i]);
+}
+
 void summary_make(double *value, int64_t count, summary *s) {
     static const double p[] = {0.01, 0.25, 0.5, 0.75, 0.99};
-    summarise(value, count, p, 5, (double *[]){&s->q01, &s->q25, &s->median, &s->q75, &s->q99}, s);
+    summarise(value, count, true, p, 5,
+              (double *[]){&s->q01, &s->q25, &s->median, &s->q75, &s->q99}, s);
 }
 
 void summary_range(double *value, int64_t count, summary *s) {
-    summarise(value, count, (const double[]){0.5}, 1, (double *[]){&s->median}, s);
+    summarise(value, count, false, (const double[]){0.5}, 1, (double *[]){&s->median}, s);
 }
 
 void summary_columns(tsv *t) {
@@ -109,7 +112,7 @@ void summary_cells(tsv *t, const summary *s) {
 enum { MANY_VALUES = 1 << 16 }; /* for which threads are worth it */
 
 sr_status columns_create(column_block *b, int64_t columns, int64_t rows, sr_failure *why) {
-    b->memory = malloc((size_t)(columns * rows + 1) * sizeof *b->memory);
+    b->memory = large_pages_alloc((size_t)(columns * rows + 1) * sizeof *b->memory);
     b->value = malloc((size_t)(columns + 1) * sizeof *b->value);
     if (!b->memory || !b->value)
         return sr_fail(why, SR_MEMORY, "out of memory for %lld columns of %lld rows",

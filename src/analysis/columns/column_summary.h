@@ -39,7 +39,7 @@ typedef struct summary {
 double column_mean(const double *value, int64_t count);
 /* Reorders value [count]. */
 void summary_make(double *value, int64_t count, summary *result);
-/* The same, but the quantiles other than the median are NaN: faster. */
+/* The same, but the mean and the quantiles other than the median are NaN: faster. */
 void summary_range(double *value, int64_t count, summary *result);
 /* Columns steps, nonfinite, median, mean, quantiles, max; and one row's cells of them. */
 void summary_columns(tsv *table);

@@ -17,11 +17,11 @@ static series series_of(const step_table *t, const site_choice *at, int stat) {
 
 static void print_rows(const step_table *t, const site_choice *at, int64_t last, parts *p) {
     for (int64_t i = 0; i < p->rows; i++) {
-        const double *row = p->row + i * p->columns, step = floor(row[0]);
+        const double *row = p->row + i * p->columns;
         tsv_text(t->table, t->set->path[at->run]);
         tsv_text(t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
-        tsv_int(t->table, (int64_t)step);
-        tsv_real(t->table, last ? 100 * step / (double)last : NAN);
+        tsv_count(t->table, row[0]);
+        tsv_real(t->table, last ? 100 * row[0] / (double)last : NAN);
         for (int c = 1; c < p->columns; c++) tsv_real(t->table, row[c]);
     }
     p->rows = 0;

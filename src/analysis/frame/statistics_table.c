@@ -273,7 +273,7 @@ static analysis_form form_chosen(const analysis *a, const char *word) {
     return (analysis_form){a->form[0].word, a->stat, false};
 }
 
-/* What only a summary has goes with nothing else. */
+/* What only a summary has goes with nothing else, and --buckets only where there are many rows. */
 static sr_status check_summary(const analysis *a, const settings *s, sr_failure *why) {
     const char *other = s->per_step         ? "--per-step"
                         : s->final          ? "--final"
@@ -285,6 +285,9 @@ static sr_status check_summary(const analysis *a, const settings *s, sr_failure 
         return sr_fail(why, SR_USAGE, "--intervals need a summary: not with %s", other);
     if (other && s->parts > 1)
         return sr_fail(why, SR_USAGE, "--parts are summaries: not with %s", other);
+    if (s->buckets && !s->per_step && !s->per_feature)
+        return sr_fail(why, SR_USAGE, "--buckets goes with --per-step%s",
+                       a->print_features ? " or --per-feature" : "");
     return SR_OK;
 }
 
@@ -333,8 +336,9 @@ static sr_status choose(stat_table *t, sr_failure *why) {
         sr_hint(why, "%s", a->hint);
     if (s->per_step && j->buckets)
         tsv_note(j->table, "note",
-                 "three rows for each 1/%lld of training: smallest, median, largest",
-                 (long long)j->buckets);
+                 "three rows for each 1/%lld of these steps: smallest, median, largest; of at most "
+                 "%lld steps every row",
+                 (long long)j->buckets, 3 * (long long)j->buckets);
     /* a summary has a cell for the statistic and no column with its definition */
     for (int i = 0; i < c->statistics && status == SR_OK && !s->per_step; i++)
         tsv_note(j->table, "statistic", "%s: %s", c->wanted[i]->name,

@@ -215,7 +215,7 @@ step_window window_part(const step_window *w, int64_t cuts, int64_t number) {
 
 void window_part_columns(tsv *t) {
     tsv_column(t, "part", "part of training, from 1");
-    tsv_column(t, "to", "percent of the steps at which the part ends");
+    tsv_column(t, "to", "percent of these steps at which the part ends");
 }
 
 void window_part_cells(tsv *t, int64_t cuts, int64_t number) {

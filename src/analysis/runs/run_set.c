@@ -78,7 +78,8 @@ void run_set_describe(const run_set *set, tsv *table) {
             tsv_note(table, "note", "%s diverged: %s", set->path[i], word(info->reason));
         else if (strcmp(info->status, "complete") != 0)
             tsv_note(table, "note", "%s is %s: percent counts from its last recorded step",
-                     set->path[i], word(info->status));
+                     set->path[i],
+                     strcmp(info->status, "running") == 0 ? "unfinished" : word(info->status));
     }
 }
 

@@ -44,7 +44,8 @@ static double kurtosis(const vector_row *r) {
 }
 
 static double mean_share(const vector_row *r) {
-    return sum_of_squares(r->v[SR_mu_B], r->width) / sum_of(r->v[SR_psi2_B], r->width);
+    const double power = sum_of(r->v[SR_psi2_B], r->width);
+    return isinf(power) ? NAN : sum_of_squares(r->v[SR_mu_B], r->width) / power;
 }
 
 static double power(const vector_row *r) {

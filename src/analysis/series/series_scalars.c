@@ -2,6 +2,8 @@
  * (series_vectors.c). Reads in blocks: memory does not grow with the file.
  */
 #include <math.h>
+#include <omp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +23,7 @@ const char *statistic_definition(const statistic *stat) {
 /* -- from /scalars --------------------------------------------------------------------------- */
 
 /* HDF5 takes about as long for one value of a row as for COLUMNS neighbours. */
-enum { COLUMNS = 64, ROWS_BYTES = 1 << 18, FORM_ROWS = 4096, TILE_ROWS = 64 };
+enum { COLUMNS = 64, ROWS_BYTES = 1 << 18, FORM_ROWS = 4096, TILE_ROWS = 64, MANY_ROWS = 1 << 16 };
 
 static sr_status read_column(const series *s, const char *name, int64_t first, int64_t count,
                              double *value, sr_failure *why) {
@@ -35,25 +37,68 @@ static sr_status read_column(const series *s, const char *name, int64_t first, i
     return status;
 }
 
-/* Reads all sites, and keeps the sites of s[n]. */
+/* A pass over a dataset with all sites, for the sites of s[n]. Threads read a block in turn. */
+typedef struct row_pass {
+    const series *s;
+    int n;
+    const char *name;
+    int64_t sites, first, count, block;
+    double *const *value; /* [n][count] */
+    pthread_mutex_t turn;
+    int64_t at; /* the next block, from the first row wanted */
+    sr_status status;
+    sr_failure *why;
+} row_pass;
+
+/* Reads the next rows into raw [block, sites]; their number, 0 after the last and after a
+ * failure. */
+static int64_t take_rows(row_pass *p, int64_t *at, float *raw) {
+    pthread_mutex_lock(&p->turn);
+    const int64_t left = p->status == SR_OK ? p->count - p->at : 0;
+    int64_t rows = left < p->block ? left : p->block;
+    *at = p->at;
+    if (rows) p->status = sr_run_scalar(p->s->run, p->name, -1, p->first + *at, rows, raw, p->why);
+    if (p->status != SR_OK) rows = 0;
+    p->at += rows;
+    pthread_mutex_unlock(&p->turn);
+    return rows;
+}
+
+/* Rows `at` .. at + count - 1 into the columns. */
+static void place_rows(const row_pass *p, int64_t at, int64_t count, const float *raw) {
+    /* so few rows that neighbours are still in the cache when their turn comes */
+    for (int64_t tile = 0, end; tile < count; tile = end) {
+        end = count - tile < TILE_ROWS ? count : tile + TILE_ROWS;
+        for (int k = 0; k < p->n; k++)
+            for (int64_t i = tile; i < end; i++)
+                p->value[k][at + i] = (double)raw[i * p->sites + p->s[k].site];
+    }
+}
+
 static sr_status read_rows(const series *s, int n, const char *name, int64_t first, int64_t count,
                            double *const *value, sr_failure *why) {
     const int64_t sites = sr_run_get_info(s->run)->sites, block = 1 + ROWS_BYTES / (4 * sites);
-    float *raw = malloc((size_t)(block * sites) * sizeof *raw);
-    sr_status status = raw ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t at = 0; at < count && status == SR_OK; at += block) {
-        const int64_t m = count - at < block ? count - at : block;
-        status = sr_run_scalar(s->run, name, -1, first + at, m, raw, why);
-        /* so few rows that neighbours are still in the cache when their turn comes */
-        for (int64_t tile = 0, end; tile < m && status == SR_OK; tile = end) {
-            end = m - tile < TILE_ROWS ? m : tile + TILE_ROWS;
-            for (int k = 0; k < n; k++)
-                for (int64_t i = tile; i < end; i++)
-                    value[k][at + i] = (double)raw[i * sites + s[k].site];
-        }
+    const int threads = count >= MANY_ROWS && omp_get_max_threads() > 1 ? 2 : 1;
+    row_pass p = {.s = s,
+                  .n = n,
+                  .name = name,
+                  .sites = sites,
+                  .first = first,
+                  .count = count,
+                  .block = block,
+                  .value = value,
+                  .why = why};
+    float *raw = malloc((size_t)(threads * block * sites) * sizeof *raw);
+    if (!raw) return sr_fail(why, SR_MEMORY, "out of memory");
+    pthread_mutex_init(&p.turn, NULL);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        float *own = raw + omp_get_thread_num() * block * sites;
+        for (int64_t at, rows; (rows = take_rows(&p, &at, own)) > 0;) place_rows(&p, at, rows, own);
     }
+    pthread_mutex_destroy(&p.turn);
     free(raw);
-    return status;
+    return p.status;
 }
 
 /* One dataset at the sites of s[n], which are of one run. */
@@ -101,6 +146,12 @@ static sr_status read_form(const series *s, int n, const stat_form *f, int64_t f
 
 /* -- several statistics ---------------------------------------------------------------------- */
 
+static bool seen_before(const series *s, int k) {
+    for (int i = 0; i < k; i++)
+        if (s[i].stat == s[k].stat) return true;
+    return false;
+}
+
 /* The series of one statistic, side by side. */
 static sr_status read_scalars(const series *s, int series_count, int64_t first, int64_t count,
                               double *const *value, sr_failure *why) {
@@ -108,14 +159,13 @@ static sr_status read_scalars(const series *s, int series_count, int64_t first, 
     double **into = malloc((size_t)series_count * sizeof *into);
     sr_status status = alike && into ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int k = 0; k < series_count && status == SR_OK; k++) {
-        int n = 0, before = 0;
-        for (int i = 0; i < series_count; i++) {
+        int n = 0;
+        if (seen_before(s, k)) continue;
+        for (int i = k; i < series_count; i++) {
             if (s[i].stat != s[k].stat) continue;
-            before += i < k;
             alike[n] = s[i];
             into[n++] = value[i];
         }
-        if (before) continue;
         const stat_form *f = form_find(s[k].stat->name);
         status = f ? read_form(alike, n, f, first, count, into, why)
                    : read_dataset(alike, n, s[k].stat->name, first, count, into, why);

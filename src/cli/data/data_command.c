@@ -116,6 +116,10 @@ sr_status data_command_shrink(data_command *c, int window, sr_failure *why) {
     return change(c, "eval-tgt-len", tokens, why);
 }
 
+sr_status data_command_fold(data_command *c, sr_failure *why) {
+    return change(c, "fold", "1/10", why);
+}
+
 static bool put_word(byte_buffer *b, const char *text) {
     char *word = tool_argument(text);
     const bool done = word && buffer_put(b, " ", 1) && buffer_put(b, word, strlen(word));

@@ -37,8 +37,11 @@ static void print_words(const data_counts *c, bool pairs) {
         if (c->words[i])
             printf(", %lld %s, longest %lld", (long long)c->words[i], pairs ? side[i] : "words",
                    (long long)c->longest[i]);
-    if (c->words[0])
-        printf(", %.2f %% <unk>", percent(c->unknown, c->words[pairs ? SIDE_TARGET : SIDE_SOURCE]));
+    const data_side last = pairs ? SIDE_TARGET : SIDE_SOURCE;
+    if (c->words[0]) printf(", %.2f %% <unk>", percent(c->unknown[last], c->words[last]));
+    if (pairs && c->unknown[SIDE_SOURCE])
+        printf(", %.2f %% of the source words",
+               percent(c->unknown[SIDE_SOURCE], c->words[SIDE_SOURCE]));
 }
 
 static void print_counts(const data_counts *c, data_split split, bool pairs) {
@@ -87,7 +90,7 @@ static void print_odd_counts(oddities *o, const data_counts *c, data_split split
     snprintf(what, sizeof what, "%s without a word%s%s", c->unit, pairs ? " on a side" : "",
              lines ? "" : ", left out");
     odd_count(o, split, what, c->empty, read);
-    snprintf(what, sizeof what, "%s that lose their end (--max-length)", c->unit);
+    snprintf(what, sizeof what, "%s that lose their end (--max-length, --pad-to)", c->unit);
     odd_count(o, split, what, c->cut, all);
     snprintf(what, sizeof what, "%s with more than %d times the words on one side", c->unit,
              DATA_RATIO);
@@ -152,8 +155,14 @@ static bool is_running(const char *name) {
 /* Opens it as training would, but reads no batch. */
 static dataset *open_set(data_command *c, train_text *text, sr_failure *why) {
     c->config.data.prefetch = false, c->config.data.survey = true;
+    c->config.data.seed = (uint64_t)c->config.seed;
     dataset *d = train_data_open(&c->config, text, why);
     const bool running = is_running(c->config.data.name);
+    if (!d && why->status == SR_USAGE && !strcmp(c->config.data.name, "polarity")) {
+        sr_failure again = {0};
+        if (data_command_fold(c, &again) == SR_OK) d = train_data_open(&c->config, text, &again);
+        if (d) *why = (sr_failure){0};
+    }
     if (d || !running || why->status != SR_FORMAT) return d;
     for (int window = 16; !d && window >= 1; window /= 16) {
         sr_failure again = {0};

@@ -172,11 +172,16 @@ static char *raw_tag(const conll_options *o, conll_tag *tag) {
     return text;
 }
 
-static sr_status check_columns(reading *r, int64_t count, sr_failure *why) {
+static sr_status check_columns(reading *r, int64_t count, bool tabs, sr_failure *why) {
     if (!r->columns) r->columns = count;
-    if (r->columns != count)
-        return sr_fail(why, SR_FORMAT, "%s:%lld: %lld columns, the lines before have %lld", r->path,
-                       (long long)r->line, (long long)count, (long long)r->columns);
+    if (r->columns != count) {
+        sr_fail(why, SR_FORMAT, "%s:%lld: %lld columns, the lines before have %lld", r->path,
+                (long long)r->line, (long long)count, (long long)r->columns);
+        if (tabs && !*r->o->delimiter)
+            sr_hint(why,
+                    "-d '\\t' separates columns at tabs alone, if words have blanks or are empty");
+        return SR_FORMAT;
+    }
     if (count >= SIDES) return SR_OK;
     sr_fail(why, SR_FORMAT, "%s:%lld: one column; the last two are the gold and the predicted tag",
             r->path, (long long)r->line);
@@ -189,7 +194,7 @@ static sr_status read_line(reading *r, const char *line, size_t length, sr_failu
     columns c = *delimiter ? split_at(line, line + length, delimiter)
                            : split_at_blanks(line, line + length);
     if (!c.count) return end_sentence(r, why);
-    const sr_status status = check_columns(r, c.count, why);
+    const sr_status status = check_columns(r, c.count, memchr(line, '\t', length) != NULL, why);
     if (status != SR_OK) return status;
     if (same_text(c.first, "-X-")) return end_sentence(r, why);
     if (r->convert) return keep_word(r, &c, why);

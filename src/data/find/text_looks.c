@@ -136,6 +136,23 @@ static bool looks_like_sentiment(const file_bytes *f) {
     return digits > 0 && l.line.byte[1 + digits] == ' ';
 }
 
+/* Most of these first words of lines occur later in other lines, too: no labels. *done false: out
+ * of memory. */
+static bool are_words(const file_bytes *f, const map *firsts, bool *done) {
+    look l = {.at = {.file = f}};
+    map inside = {0};
+    while (*done && next_line(&l)) {
+        part c[COLUMNS_MOST], last;
+        const int n = cut(l.line, false, c, &last);
+        for (int i = 1; *done && i < n && i < COLUMNS_MOST; i++)
+            if (map_find(firsts, c[i].byte, c[i].length) >= 0)
+                *done = map_add(&inside, c[i].byte, c[i].length) >= 0;
+    }
+    const bool most = 2 * inside.count > firsts->count;
+    map_free(&inside);
+    return most;
+}
+
 /* Labels: few different words, or all of them integers or of fastText. The first line may be a
  * header. */
 static bool looks_labelled(const file_bytes *f, text_looks *looks) {
@@ -154,9 +171,11 @@ static bool looks_labelled(const file_bytes *f, text_looks *looks) {
         looks->several = looks->several || (words > 1 && fast && begins(blanks[1], "__label__"));
         fits = fits && map_add(&labels, label.byte, label.length) >= 0;
     }
+    enum { FEW = 20 }; /* of running text more words begin lines */
     const int64_t different = labels.count;
+    const bool words = fits && !integers && different > FEW && are_words(f, &labels, &fits);
     map_free(&labels);
-    if (!fits || l.lines < 2) return false;
+    if (!fits || words || l.lines < 2) return false;
     if (fast) return true;
     if (integers) return 2 * different <= l.lines + 1 || different <= 10;
     return different > 1 && (tabs ? 2 * different <= l.lines : 10 * different <= l.lines);

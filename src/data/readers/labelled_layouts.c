@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "data/readers/sentence_lines.h"
 
@@ -52,17 +53,27 @@ static void free_names(struct dirent **name, int names) {
     free(name);
 }
 
+/* What the folders of a split hold. */
+typedef struct folder_texts {
+    dataset *d;
+    const data_options *options;
+    byte_buffer lines, *names;
+    int64_t recoded; /* texts of the class that are not UTF-8 */
+} folder_texts;
+
 /* Appends `label TAB text` and a newline; line ends in the text become blanks. */
-static sr_status add_text(const data_options *o, const char *path, const char *label,
-                          byte_buffer *out, sr_failure *why) {
+static sr_status add_text(folder_texts *t, const char *path, const char *label, sr_failure *why) {
     file_bytes f;
     int64_t lines;
-    bool recoded;
-    sr_status status = text_read_as(path, (text_encoding)text_encoding_find(o->encoding), &f,
-                                    &lines, &recoded, why);
+    text_decoding how;
+    const int encoding = text_encoding_find(t->options->encoding);
+    sr_status status = text_read_as(path, (text_encoding)encoding, &f, &lines, &how, why);
     if (status != SR_OK) return status;
+    t->recoded += how.recoded;
+    dataset_check_encoding(t->d, path, &how);
     for (size_t i = 0; i < f.size; i++)
         if (f.byte[i] == '\n' || f.byte[i] == '\r') f.byte[i] = ' ';
+    byte_buffer *out = &t->lines;
     buffer_put(out, label, strlen(label)), buffer_put(out, "\t", 1);
     buffer_put(out, f.byte, f.size);
     const bool done = buffer_put(out, "\n", 1); /* false after any that failed */
@@ -70,26 +81,49 @@ static sr_status add_text(const data_options *o, const char *path, const char *l
     return done ? SR_OK : no_memory(path, why);
 }
 
-static sr_status add_class(dataset *d, const data_options *o, const char *folder, const char *label,
-                           byte_buffer *out, sr_failure *why) {
+/* Backup copies, and NAME.gz beside NAME. */
+static bool is_spare(const char *path) {
+    static const char *const ends[] = {"~", ".bak", ".gz"};
+    char plain[FILE_PATH];
+    const size_t length = strlen(path);
+    for (int i = 0; i < 3; i++) {
+        const size_t size = strlen(ends[i]);
+        if (length < size || strcmp(path + length - size, ends[i]) != 0) continue;
+        snprintf(plain, sizeof plain, "%.*s", (int)(length - size), path);
+        return i < 2 || access(plain, F_OK) == 0;
+    }
+    return false;
+}
+
+static sr_status add_class(folder_texts *t, const char *folder, const char *label,
+                           sr_failure *why) {
     struct dirent **name;
     char path[FILE_PATH];
-    int names;
+    int names, texts = 0;
     if (strpbrk(label, " \t"))
         return sr_fail(why, SR_FORMAT, "%s: a class with a blank in its name", folder);
     sr_status status = list_names(folder, &name, &names, why);
     if (status != SR_OK) return status;
+    t->recoded = 0;
     for (int i = 0; status == SR_OK && i < names; i++) {
         snprintf(path, sizeof path, "%.*s/%s", FOLDER_MOST, folder, name[i]->d_name);
-        status = add_text(o, path, label, out, why);
+        if (is_spare(path)) continue;
+        status = add_text(t, path, label, why);
+        buffer_put(t->names, label, strlen(label)), buffer_put(t->names, "/", 1);
+        const bool done = buffer_put(t->names, name[i]->d_name, strlen(name[i]->d_name) + 1);
+        if (status == SR_OK && !done) status = no_memory(path, why);
+        texts++;
     }
     free_names(name, names);
-    if (status == SR_OK) dataset_note(d, ", %d texts of %s", names, label);
-    return status;
+    if (status != SR_OK) return status;
+    dataset_note(t->d, ", %d texts of %s", texts, label);
+    if (t->recoded)
+        dataset_note(t->d, ", %lld of them not UTF-8: read as Windows-1252", (long long)t->recoded);
+    if (texts < names) dataset_note(t->d, ", %d copies left out", names - texts);
+    return SR_OK;
 }
 
-static sr_status add_classes(dataset *d, const data_options *o, const char *folder,
-                             byte_buffer *out, sr_failure *why) {
+static sr_status add_classes(folder_texts *t, const char *folder, sr_failure *why) {
     struct dirent **name;
     char path[FILE_PATH];
     int names;
@@ -101,19 +135,19 @@ static sr_status add_classes(dataset *d, const data_options *o, const char *fold
         status = is_folder(path, &class, why); /* not lists of addresses, features */
         if (status != SR_OK || !class) continue;
         if (strcmp(name[i]->d_name, "unsup") == 0)
-            dataset_note(d, ", unsup left out");
+            dataset_note(t->d, ", unsup left out");
         else
-            status = add_class(d, o, path, name[i]->d_name, out, why);
+            status = add_class(t, path, name[i]->d_name, why);
     }
     free_names(name, names);
-    if (status == SR_OK && out->size == 0)
+    if (status == SR_OK && t->lines.size == 0)
         status = sr_fail(why, SR_FORMAT, "%s: no folder with texts, one for each class", folder);
     return status;
 }
 
 sr_status labelled_folders(dataset *d, const data_options *o, const char *name, file_bytes *f,
-                           bool *found, sr_failure *why) {
-    byte_buffer out = {0};
+                           byte_buffer *names, bool *found, sr_failure *why) {
+    folder_texts t = {.d = d, .options = o, .names = names};
     char path[FILE_PATH];
     const char *dot = strchr(name, '.');
     const int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
@@ -127,13 +161,13 @@ sr_status labelled_folders(dataset *d, const data_options *o, const char *name, 
         return sr_fail(why, SR_USAGE, "encoding '%.40s' is not one of " ENCODING_WORDS,
                        o->encoding);
     dataset_note(d, " %s (folders", path);
-    status = add_classes(d, o, path, &out, why);
+    status = add_classes(&t, path, why);
     dataset_note(d, ")");
     if (status != SR_OK) {
-        buffer_free(&out);
+        buffer_free(&t.lines);
         return status;
     }
-    *f = (file_bytes){.byte = (uint8_t *)out.byte, .size = out.size};
+    *f = (file_bytes){.byte = (uint8_t *)t.lines.byte, .size = t.lines.size};
     snprintf(f->path, sizeof f->path, "%s", path);
     return SR_OK;
 }

@@ -8,9 +8,10 @@
 
 /* Reads a folder for each class with a file for each text, as aclImdb: DIR/NAME/CLASS/FILE, NAME
  * also without its extension. Classes and files are in the order of their names' bytes. The folder
- * "unsup" is left out. *found false: there is no such folder. */
+ * "unsup", backup copies (NAME~, NAME.bak) and NAME.gz beside NAME are left out. `names` gets
+ * "CLASS/FILE" of each line, with a zero byte after it. *found false: there is no such folder. */
 sr_status labelled_folders(dataset *d, const data_options *o, const char *name, file_bytes *f,
-                           bool *found, sr_failure *why);
+                           byte_buffer *names, bool *found, sr_failure *why);
 
 /* Replaces lines of trees, `(3 (2 A) (3 film))` as the Stanford Sentiment Treebank's: the label of
  * the root, the leaves as words. *trees false: line 1 is no tree, nothing changes. SR_FORMAT with

@@ -2,7 +2,13 @@
 #ifndef DATA_READERS_PARALLEL_LAYOUTS_H
 #define DATA_READERS_PARALLEL_LAYOUTS_H
 
+#include "data/data_options.h"
 #include "text/text.h"
+
+/* Checks that the sentences of two texts with markup belong together: ids of <seg> are equal, and
+ * the same number of sentences lies between tags of a training text. SR_FORMAT names the first two
+ * lines that do not fit. Texts without markup, and <seg> without an id, fit. */
+sr_status parallel_match_sides(const file_bytes side[SIDES], sr_failure *why);
 
 /* Keeps the sentences of a text with markup, one on a line; *left_out counts the other lines, and
  * *number [*lines], malloc'd, has the numbers of those kept, from 1 (unchanged for other texts). A

@@ -7,7 +7,8 @@
  * character a line.
  *
  * Tags are read by their meaning (docs/models.md 10.2) and converted to the scheme of the options.
- * The dictionary has the types of all files, training types first. ASCII digits become 0 in words
+ * A model's classes are the types of the training file. It cannot find entities of other types: a
+ * warning names each type. ASCII digits become 0 in words
  * and characters if zero_digits is set. The line step (small letters) changes words alone.
  */
 #include <stdio.h>
@@ -136,6 +137,15 @@ static sr_status check_index(const conll *c, sr_failure *why) {
     return SR_FORMAT;
 }
 
+/* Names a type that the training file lacks, where it first occurs. */
+static void warn_new_type(const conll *c, int64_t types) {
+    if (c->split == SPLIT_TRAIN || c->types.names.count == types) return;
+    dataset_warn(c->d,
+                 "%s:%lld: type %s is not in the training file: its entities count as not found, "
+                 "its words as O in the loss",
+                 c->at.file->path, (long long)c->at.number, tag_types_name(&c->types, types));
+}
+
 static sr_status add_word(conll *c, sr_failure *why) {
     const data_options *o = c->options;
     const line_walk *w = &c->at;
@@ -147,10 +157,12 @@ static sr_status add_word(conll *c, sr_failure *why) {
         (!vector_reserve(&c->mark, &c->mark_capacity, c->words + 1, sizeof *c->mark) ||
          !vector_reserve(&c->word, &c->word_capacity, c->words + 1, sizeof *c->word)))
         status = sr_fail(why, SR_MEMORY, "out of memory for a sentence");
+    const int64_t types = c->types.names.count;
     if (status == SR_OK)
         status = tag_column_add(&c->column, &c->types, w->number, tag.byte, tag.length,
                                 &c->mark[c->words], why);
     if (status != SR_OK) return status;
+    warn_new_type(c, types);
     if (c->words == 0) c->offset = w->line - (const char *)w->file->byte, c->first_line = w->number;
     index_add(&c->index, word, c->words);
     c->word[c->words++] = word;
@@ -218,7 +230,6 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
     c->column = tag_column_start(f->path, *o->file_tag_scheme && strcmp(o->file_tag_scheme, "auto")
                                               ? tag_scheme_find(o->file_tag_scheme)
                                               : TAG_ANY);
-    const int32_t types = (int32_t)c->types.names.count;
     static const char document[] = "-DOCSTART-";
     while (status == SR_OK && line_walk_next(&c->at)) {
         int64_t columns;
@@ -246,8 +257,6 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
                      c->comments == 1 ? "" : "s");
     dataset_note(c->d, ")");
     if (split == SPLIT_TRAIN) c->types.trained = (int32_t)c->types.names.count;
-    for (int32_t i = types; split != SPLIT_TRAIN && i < (int32_t)c->types.names.count; i++)
-        dataset_note(c->d, " (type %s is not in the training file)", tag_types_name(&c->types, i));
     if (c->d->sentences.split[split].count > 0) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: no sentence in %lld lines", f->path,
                    (long long)c->at.number);
@@ -272,7 +281,7 @@ static sr_status number_tags(conll *c, sr_failure *why) {
     free(number);
     c->d->tags = set;
     s->tags = set, s->allowed = set->allowed;
-    if ((int32_t)c->types.names.count) return SR_OK;
+    if (c->types.trained) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: every tag is O", c->d->tagged_file[SPLIT_TRAIN].path);
 }
 
@@ -295,7 +304,7 @@ static const char *type_name(const void *types, int64_t i) {
 /* Types of one training entity. */
 static sr_status check_types(dataset *d, sr_failure *why) {
     const sentence_split *p = &d->sentences.split[SPLIT_TRAIN];
-    int64_t *times = calloc((size_t)d->tags->types + 1, sizeof *times);
+    int64_t *times = calloc((size_t)d->tags->all_types + 1, sizeof *times);
     tag_span *span = malloc(CONLL_LONGEST * sizeof *span);
     for (int64_t i = 0; times && span && i < p->count; i++) {
         const int64_t spans =
@@ -369,6 +378,10 @@ sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
 
 const tag_set *data_tags(const dataset *d) {
     return d->tags;
+}
+
+char data_tag_separator(const dataset *d) {
+    return d->tabs ? '\t' : ' ';
 }
 
 data_line data_tagged_word(const dataset *d, data_split split, int64_t sentence, int64_t word) {

@@ -9,8 +9,9 @@
  *
  * The classes are those of the training file, integers sorted by value, other labels by bytes.
  * Without a validation file the seed draws valid_share of the training lines, a tenth by default.
- * The test file may be missing. A line without a text is counted and left out. Line 1 is a header
- * when no other line has its label and every other label is an integer or occurs twice.
+ * The test file may be missing. A line without a text is counted and left out. Line 1 of a file is
+ * a header when no other line has its label and every other label is an integer or occurs twice;
+ * folders and trees have none.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +27,8 @@ typedef struct labelled {
     bool csv;
     /* byte NULL: no such split, or a share of the training file */
     file_bytes file[SENTENCE_SPLITS];
+    byte_buffer names[SENTENCE_SPLITS]; /* of the texts in folders (labelled_layouts.h) */
+    bool no_header[SENTENCE_SPLITS];    /* folders and trees */
     label_set labels;
     bool first;               /* of several labels of fastText counts; else they are refused */
     int64_t further;          /* labels after the first, left out */
@@ -111,9 +114,26 @@ static const char *cut_columns(labelled *l, const char *line, size_t length, lab
 
 /* -- lines */
 
-/* Fails with file and line. */
-static sr_status fail_at(const line_walk *w, sr_status status, const char *text, sr_failure *why) {
-    return sr_fail(why, status, "%s:%lld: %s", w->file->path, (long long)w->number, text);
+/* Writes FILE:LINE, number from 1; in folders FOLDER/CLASS/FILE. */
+static void put_place(const labelled *l, int split, int64_t number, char *text, size_t size) {
+    const char *path = l->file[split].path, *name = l->names[split].byte;
+    for (int64_t i = 1; name && i < number; i++) name += strlen(name) + 1;
+    if (name)
+        snprintf(text, size, "%s/%s", path, name);
+    else
+        snprintf(text, size, "%s:%lld", path, (long long)number);
+}
+
+static int split_of(const labelled *l, const line_walk *w) {
+    return (int)(w->file - l->file);
+}
+
+/* Fails with the place of the line. */
+static sr_status fail_at(const labelled *l, const line_walk *w, sr_status status, const char *text,
+                         sr_failure *why) {
+    char place[FILE_PATH + 32];
+    put_place(l, split_of(l, w), w->number, place, sizeof place);
+    return sr_fail(why, status, "%s: %s", place, text);
 }
 
 static sr_status read_line(labelled *l, const line_walk *w, labelled_line *found, sr_failure *why) {
@@ -125,13 +145,20 @@ static sr_status read_line(labelled *l, const line_walk *w, labelled_line *found
         wrong = cut_columns(l, w->line, w->length, found, &done);
         if (!wrong && found->label.length == 0) wrong = "the label is empty";
     }
-    if (!done) return fail_at(w, SR_MEMORY, "out of memory for its columns", why);
-    return wrong ? fail_at(w, SR_FORMAT, wrong, why) : SR_OK;
+    if (!done) return fail_at(l, w, SR_MEMORY, "out of memory for its columns", why);
+    return wrong ? fail_at(l, w, SR_FORMAT, wrong, why) : SR_OK;
+}
+
+static bool has_words(const labelled_line *line) {
+    const file_bytes text = {.byte = (uint8_t *)line->text.byte, .size = line->text.length};
+    text_walk w = {&text, 0};
+    data_line word;
+    return line->label.length && text_word(&w, &word.byte, &word.length);
 }
 
 static bool is_header(const labelled *l, const line_walk *w, const labelled_line *line) {
     /* unreached: a label without bytes has the length 0, the header has not */
-    return w->number == 1 && *l->header && line->label.byte &&
+    return w->number == 1 && *l->header && !l->no_header[split_of(l, w)] && line->label.byte &&
            strlen(l->header) == line->label.length &&
            !memcmp(l->header, line->label.byte, line->label.length);
 }
@@ -148,7 +175,7 @@ static sr_status find_header(labelled *l, sr_failure *why) {
     line_walk w = {.file = &l->file[SPLIT_TRAIN]};
     label_set others = {0};
     int64_t count[LABELS_MAX] = {0};
-    bool integers = true, first_is_one = true, header = true;
+    bool integers = true, first_is_one = true, header = !l->no_header[SPLIT_TRAIN];
     sr_status status = SR_OK;
     while (header && line_walk_next(&w)) {
         labelled_line line;
@@ -172,13 +199,16 @@ static sr_status find_header(labelled *l, sr_failure *why) {
     header = header && w.at >= w.file->size && others.count > 1;
     if (!header || !(twice || (integers && !first_is_one))) l->header[0] = 0;
     if (*l->header) dataset_note(l->d, "; header '%s' of line 1 left out", l->header);
+    if (*l->header && (!integers || first_is_one)) /* it may be a class */
+        dataset_warn(l->d, "%s:1: left out as a header, since no other line has the label '%s'",
+                     w.file->path, l->header);
     label_set_free(&others);
     if (status != SR_MEMORY) return SR_OK;
     return sr_fail(why, status, "%s: out of memory for its labels", w.file->path);
 }
 
-/* Collects the labels of the training file and counts its lines. */
-static sr_status collect_labels(labelled *l, int64_t *lines, sr_failure *why) {
+/* Collects the labels of the training file and counts its lines with a text. */
+static sr_status collect_labels(labelled *l, int64_t *texts, sr_failure *why) {
     line_walk w = {.file = &l->file[SPLIT_TRAIN]};
     sr_status status = SR_OK;
     while (status == SR_OK && line_walk_next(&w)) {
@@ -187,21 +217,21 @@ static sr_status collect_labels(labelled *l, int64_t *lines, sr_failure *why) {
         status = read_line(l, &w, &line, why);
         if (status != SR_OK || line.label.length == 0 || is_header(l, &w, &line)) continue;
         status = label_set_add(&l->labels, line.label.byte, line.label.length, &wrong);
-        if (status != SR_OK) fail_at(&w, status, wrong.text, why);
+        if (status != SR_OK) fail_at(l, &w, status, wrong.text, why);
+        *texts += has_words(&line);
     }
-    *lines = w.number;
     label_set_sort(&l->labels);
     if (status != SR_OK || l->labels.count > 1) return status;
     return sr_fail(why, SR_FORMAT, "%s: %s in %lld lines, at least two classes needed",
                    w.file->path, l->labels.count ? "one label" : "no label", (long long)w.number);
 }
 
-/* is_valid [lines of the file]: lines for validation; NULL: none. */
+/* is_valid [lines with a text]: those for validation; NULL: none. */
 static sr_status add_file(labelled *l, data_split split, const bool *is_valid, sr_failure *why) {
     line_walk w = {.file = &l->file[split]};
     sr_status status = SR_OK;
+    int64_t texts = 0;
     while (status == SR_OK && line_walk_next(&w)) {
-        const data_split to = is_valid && is_valid[w.number - 1] ? SPLIT_VALID : split;
         labelled_line line;
         status = read_line(l, &w, &line, why);
         if (status != SR_OK) break;
@@ -210,11 +240,15 @@ static sr_status add_file(labelled *l, data_split split, const bool *is_valid, s
         const bool blank = line.label.length == 0;
         const int label =
             blank ? 0 : label_set_find(&l->labels, line.label.byte, line.label.length);
-        if (label < 0)
-            return sr_fail(why, SR_FORMAT, "%s:%lld: label '%.*s' is none of the %d of %s",
-                           w.file->path, (long long)w.number,
-                           (int)(line.label.length < 40 ? line.label.length : 40), line.label.byte,
-                           l->labels.count, l->file[SPLIT_TRAIN].path);
+        if (label < 0) {
+            char text[FILE_PATH + 128];
+            snprintf(text, sizeof text, "label '%.*s' is none of the %d of %s",
+                     (int)(line.label.length < 40 ? line.label.length : 40), line.label.byte,
+                     l->labels.count, l->file[SPLIT_TRAIN].path);
+            return fail_at(l, &w, SR_FORMAT, text, why);
+        }
+        const bool drawn = is_valid && has_words(&line) && is_valid[texts++];
+        const data_split to = drawn ? SPLIT_VALID : split;
         status = sentence_set_line(&l->d->sentences, l->options, to, line.text.byte,
                                    line.text.length, label, w.number - 1, why);
     }
@@ -223,7 +257,7 @@ static sr_status add_file(labelled *l, data_split split, const bool *is_valid, s
 
 /* -- files */
 
-/* Draws the validation lines from the training file. */
+/* Draws the validation lines from those of the training file with a text. */
 static sr_status draw_valid(labelled *l, int64_t lines, bool **is_valid, sr_failure *why) {
     const data_options *o = l->options;
     const double share = dataset_share(o->valid_share, 0.1);
@@ -243,16 +277,19 @@ static sr_status draw_valid(labelled *l, int64_t lines, bool **is_valid, sr_fail
     return SR_OK;
 }
 
-/* Reads a file, or a folder of classes; file[] stays empty for an optional one that is missing. */
-static sr_status read_layout(const labelled *l, const char *name, bool optional, file_bytes *f,
-                             sr_failure *why) {
+/* Reads a file, or a folder of classes; file[] stays empty for a test file that is missing. */
+static sr_status read_layout(labelled *l, const char *name, int split, sr_failure *why) {
     bool found = false, trees = false;
     sr_status status = SR_OK;
-    if (!l->csv) status = labelled_folders(l->d, l->options, name, f, &found, why);
+    file_bytes *f = &l->file[split];
+    if (!l->csv)
+        status = labelled_folders(l->d, l->options, name, f, &l->names[split], &found, why);
+    l->no_header[split] = found;
     if (status != SR_OK || found) return status;
-    status = read_text_file(l->d, l->options, name, optional, f, &found, why);
+    status = read_text_file(l->d, l->options, name, split == SPLIT_TEST, f, &found, why);
     if (status == SR_OK && found && !l->csv) status = labelled_trees(f, &trees, why);
     if (trees) dataset_note(l->d, " (trees: labels of the roots)");
+    l->no_header[split] = trees;
     return status;
 }
 
@@ -269,8 +306,7 @@ static void check_labels(labelled *l) {
 }
 
 static void place_of(const void *loader, int64_t line, char *text, size_t size) {
-    const labelled *l = loader;
-    snprintf(text, size, "%s:%lld", l->file[SPLIT_TRAIN].path, (long long)line + 1);
+    put_place(loader, SPLIT_TRAIN, line + 1, text, size);
 }
 
 static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_failure *why) {
@@ -281,13 +317,13 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
     d->sentences.place = place_of, d->sentences.loader = &l;
     const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};
     for (int i = 0; i < SENTENCE_SPLITS && status == SR_OK; i++)
-        if (*name[i]) status = read_layout(&l, name[i], i == SPLIT_TEST, &l.file[i], why);
+        if (*name[i]) status = read_layout(&l, name[i], i, why);
     if (status == SR_OK) status = find_header(&l, why);
-    int64_t lines = 0;
+    int64_t texts = 0;
     bool *is_valid = NULL;
-    if (status == SR_OK) status = collect_labels(&l, &lines, why);
+    if (status == SR_OK) status = collect_labels(&l, &texts, why);
     if (status == SR_OK && !l.file[SPLIT_VALID].byte)
-        status = draw_valid(&l, lines, &is_valid, why);
+        status = draw_valid(&l, texts, &is_valid, why);
     for (int i = 0; i < SENTENCE_SPLITS && status == SR_OK; i++)
         if (l.file[i].byte)
             status = add_file(&l, (data_split)i, i == SPLIT_TRAIN ? is_valid : NULL, why);
@@ -306,7 +342,7 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
         dataset_finish_sentences(d, l.labels.count);
         check_labels(&l);
     }
-    for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&l.file[i]);
+    for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&l.file[i]), buffer_free(&l.names[i]);
     label_set_free(&l.labels);
     buffer_free(&l.text);
     return status;

@@ -15,10 +15,11 @@ static sr_status read_sides(dataset *d, char path[SIDES][FILE_PATH], pair_text *
                             sr_failure *why) {
     int64_t lines[SIDES] = {0}, marked[SIDES] = {0};
     sr_status status = SR_OK;
-    for (int i = 0; status == SR_OK && i < SIDES; i++) {
+    for (int i = 0; status == SR_OK && i < SIDES; i++)
         status = text_read(path[i], &t->side[i], &lines[i], why);
-        if (status == SR_OK)
-            status = parallel_strip_markup(&t->side[i], &lines[i], &t->number[i], &marked[i], why);
+    if (status == SR_OK) status = parallel_match_sides(t->side, why);
+    for (int i = 0; status == SR_OK && i < SIDES; i++) {
+        status = parallel_strip_markup(&t->side[i], &lines[i], &t->number[i], &marked[i], why);
         if (status == SR_OK && lines[i] == 0)
             status = sr_fail(why, SR_FORMAT, "%s:1: holds no line", path[i]);
     }

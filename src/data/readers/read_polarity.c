@@ -54,9 +54,14 @@ static sr_status choose_pieces(polarity *p, sr_failure *why) {
                      (unsigned long long)o->seed);
         return SR_OK;
     }
-    if (test >= p->lines || valid >= p->lines - test)
-        return sr_fail(why, SR_USAGE, "valid-count %lld and test-count %lld use all %lld lines",
-                       (long long)valid, (long long)test, (long long)p->lines);
+    if (test >= p->lines || valid >= p->lines - test) {
+        sr_fail(why, SR_USAGE,
+                "%s and .pos: valid-count %lld and test-count %lld use all %lld lines",
+                p->file[0].path, (long long)valid, (long long)test, (long long)p->lines);
+        sr_hint(why,
+                "--valid-count N and --test-count N set other counts, --fold 1/10 a tenth each");
+        return SR_USAGE;
+    }
     p->pieces = (pieces){0, test, test, test + valid};
     dataset_note(p->d, "; split at random by seed %llu", (unsigned long long)o->seed);
     return SR_OK;

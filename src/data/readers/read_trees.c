@@ -83,6 +83,9 @@ static void note_trees(dataset *d, int split) {
     dataset_note(d, "; %s %lld sentences, %lld words, %.2f %% <unk>, %lld transitions",
                  dataset_split_titles[split], (long long)p->count, (long long)p->words,
                  100 * (double)p->unknown / (double)p->words, (long long)p->start[p->keeps]);
+    if (p->unknown_pos)
+        dataset_note(d, " (%lld words with POS tags that training lacks)",
+                     (long long)p->unknown_pos);
     if (p->crossing)
         dataset_note(d, " (without %lld sentences that are not projective)",
                      (long long)p->crossing);

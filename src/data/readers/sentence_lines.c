@@ -92,7 +92,7 @@ int64_t *draw_order(uint64_t seed, int64_t count) {
 sr_status read_text_file(dataset *d, const data_options *o, const char *name, bool optional,
                          file_bytes *f, bool *found, sr_failure *why) {
     char path[FILE_PATH];
-    bool recoded;
+    text_decoding how;
     int64_t lines;
     const int encoding = text_encoding_find(o->encoding);
     if (encoding < 0)
@@ -101,11 +101,12 @@ sr_status read_text_file(dataset *d, const data_options *o, const char *name, bo
     sr_status status = file_find(o->dir, name, path, found, why);
     if (status != SR_OK || (!*found && optional)) return status;
     if (!*found) return file_missing(path, why);
-    status = text_read_as(path, (text_encoding)encoding, f, &lines, &recoded, why);
+    status = text_read_as(path, (text_encoding)encoding, f, &lines, &how, why);
     if (status == SR_OK && lines == 0)
         status = sr_fail(why, SR_FORMAT, "%s:1: holds no line", path);
     if (status == SR_OK)
-        dataset_note(d, " %s%s", path, recoded ? " (not UTF-8: read as Windows-1252)" : "");
+        dataset_note(d, " %s%s", path, how.recoded ? " (not UTF-8: read as Windows-1252)" : "");
     if (status == SR_OK) dataset_check_ends(d, f);
+    if (status == SR_OK) dataset_check_encoding(d, path, &how);
     return status;
 }

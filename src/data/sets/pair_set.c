@@ -133,9 +133,11 @@ static void drop_long(pair_split *p, int64_t line, const int64_t length[SIDES], 
 /* False when out of memory. */
 static bool keep_pair(pair_split *p, int64_t line, const int64_t length[SIDES],
                       const uint64_t hash[SIDES]) {
-    const pair_side *target = &p->side[SIDE_TARGET];
-    for (int64_t i = 0; i < length[SIDE_TARGET]; i++)
-        p->unknown += target->id[target->first[p->count] + i] == TOKEN_UNK;
+    for (int k = 0; k < SIDES; k++) {
+        const pair_side *side = &p->side[k];
+        for (int64_t i = 0; i < length[k]; i++)
+            p->unknown[k] += side->id[side->first[p->count] + i] == TOKEN_UNK;
+    }
     p->tokens += length[SIDE_TARGET] + 1;
     p->record[p->count] = line;
     p->partner[p->count] = p->count;

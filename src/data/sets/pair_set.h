@@ -43,9 +43,10 @@ typedef struct pair_split {
     /* [count], pair whose source this pair has: its own unless sources are shuffled */
     int64_t *partner;
     int64_t dropped_empty, dropped_long;
-    long_line too_long;      /* the first one */
-    line_hashes lines;       /* [count], of both sides; none after the checks */
-    int64_t unknown, tokens; /* target tokens that are <unk>; all, </s> included */
+    long_line too_long;     /* the first one */
+    line_hashes lines;      /* [count], of both sides; none after the checks */
+    int64_t unknown[SIDES]; /* words that are <unk> */
+    int64_t tokens;         /* of the target, </s> included */
     batch_plan plan;
 } pair_split;
 

@@ -3,8 +3,8 @@
  * Batches are planned once per split (batch_plan.c). Training permutes them in each epoch, unless
  * batching is sorted. With a fixed number of random sentences per batch, training draws new batches
  * in every epoch: epoch e cuts the permutation of (seed, e). A row is <s> if mark_start is set, the
- * words, </s> if mark_end is set, and padding. Its length is the longest row of the batch or a
- * multiple of pad_to.
+ * words, </s> if mark_end is set, and padding. Its length is the longest row of the batch, or
+ * pad_to; longer sentences have been cut to it.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -154,7 +154,10 @@ static sr_status plan_split(tree_split *p, sr_failure *why) {
     const int64_t first = t->start[p->first], end = t->start[p->first + p->count];
     arc_state state = {0};
     p->words = end - first;
-    for (int64_t i = first; i < end; i++) p->unknown += p->of->word[i] == TOKEN_UNK;
+    for (int64_t i = first; i < end; i++) {
+        p->unknown += p->of->word[i] == TOKEN_UNK;
+        p->unknown_pos += p->of->pos[i] == TOKEN_UNK;
+    }
     p->kept = malloc((size_t)(p->count + 1) * sizeof *p->kept);
     p->start = calloc((size_t)(p->count + 1), sizeof *p->start);
     p->kind = malloc((size_t)(2 * p->words + 1));

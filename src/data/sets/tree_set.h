@@ -21,6 +21,7 @@ typedef struct tree_split {
     const tree_bank *of;    /* NULL: no such split */
     int64_t first, count;   /* sentences in it */
     int64_t words, unknown; /* and how many of their words are <unk> */
+    int64_t unknown_pos;    /* words with a POS tag that training lacks */
     int64_t crossing;       /* sentences that no transitions build */
     int64_t unlabelled;     /* sentences with a label that training does not have */
     int64_t *kept, keeps;   /* [keeps] numbers of the others in the bank */

@@ -11,19 +11,29 @@
 
 sr_status embedding_build(const site_builder *b, embedding_layer *e, const char *name,
                           int64_t vocabulary, int64_t longest, int64_t d, int32_t pad) {
-    const int64_t count = longest + pad + 2; /* positions start after the number of <pad> */
     params *p = &b->m->params;
     const double std = p->embed_std > 0 ? p->embed_std : 1 / sqrt((double)d);
     *e = (embedding_layer){.pad = pad};
     e->weight = params_add(p, name, 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, std);
-    e->positions = (tensor){.rank = 2, .dim = {count, d, 1, 1}, .count = count * d};
-    e->positions.value = malloc((size_t)(count * d) * sizeof(real));
-    if (!e->weight || !e->positions.value)
+    if (!e->weight)
         return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
                        (long long)vocabulary, (long long)d);
     for (int64_t k = 0; pad >= 0 && k < d; k++) e->weight->value[pad * d + k] = 0;
-    op_embedding_positions(e->positions.value, count, d, pad);
+    if (embedding_reach(e, longest, b->why) != SR_OK) return SR_MEMORY;
     b->m->embedding = b->m->target_embedding = e->weight;
+    return SR_OK;
+}
+
+sr_status embedding_reach(embedding_layer *e, int64_t longest, sr_failure *why) {
+    /* positions start after the number of <pad> */
+    const int64_t count = longest + e->pad + 2, d = e->weight->dim[1];
+    if (count <= e->positions.dim[0]) return SR_OK;
+    real *value = malloc((size_t)(count * d) * sizeof *value);
+    if (!value)
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld positions", (long long)count);
+    op_embedding_positions(value, count, d, e->pad);
+    free(e->positions.value);
+    e->positions = (tensor){.rank = 2, .dim = {count, d, 1, 1}, .count = count * d, .value = value};
     return SR_OK;
 }
 

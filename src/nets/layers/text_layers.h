@@ -16,6 +16,8 @@ typedef struct embedding_layer {
  * included. */
 sr_status embedding_build(const site_builder *b, embedding_layer *e, const char *name,
                           int64_t vocabulary, int64_t longest, int64_t d, int32_t pad);
+/* Extends the positions, which are computed, to sentences of `longest` words. */
+sr_status embedding_reach(embedding_layer *e, int64_t longest, sr_failure *why);
 void embedding_free(embedding_layer *e);
 /* token [count, length] -> [count, length, d], without the dropout after it (layer_embedded) */
 tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,

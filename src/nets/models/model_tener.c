@@ -164,6 +164,18 @@ static tensor *encode(const tener *net, pass *p) {
     return linear_apply(&net->out, p->tape, op_dropout(p->tape, x, OUTPUT_DROPOUT));
 }
 
+/* Gold tags as classes: those of types that training lacks are O. */
+static const int32_t *gold_of(const pass *p, int64_t classes) {
+    const batch *b = p->batch;
+    const int64_t n = b->count * b->source_length;
+    int64_t known = 0;
+    while (known < n && b->tag[known] < classes) known++;
+    if (known == n) return b->tag;
+    int32_t *gold = tape_alloc(p->tape, (size_t)n * sizeof *gold);
+    for (int64_t i = 0; gold && i < n; i++) gold[i] = b->tag[i] < classes ? b->tag[i] : 0;
+    return gold;
+}
+
 /* Negative log-likelihood of each sentence's tags [count]; outside training the best tags too. */
 static tensor *tener_forward(model *m, pass *p) {
     const tener *net = m->self;
@@ -177,7 +189,8 @@ static tensor *tener_forward(model *m, pass *p) {
             return NULL;
         p->predicted = path;
     }
-    return op_crf(p->tape, &in, b->tag, b->source_mask);
+    const int32_t *gold = gold_of(p, net->crf.start->count);
+    return gold ? op_crf(p->tape, &in, gold, b->source_mask) : NULL;
 }
 
 const model_row model_tener = {

@@ -89,6 +89,14 @@ static void transformer_free(model *m) {
     embedding_free(&net->source);
 }
 
+static sr_status transformer_reach(model *m, int64_t longest, sr_failure *why) {
+    transformer *net = m->self;
+    const bool joint = net->target.positions.value == net->source.positions.value;
+    const sr_status status = embedding_reach(&net->source, longest, why);
+    if (joint) net->target.positions = net->source.positions;
+    return status == SR_OK ? embedding_reach(&net->target, longest, why) : status;
+}
+
 /* -- forward */
 
 static tensor *decode(const transformer *net, const text_pass *p, tensor *memory) {
@@ -131,6 +139,7 @@ const model_row model_transformer = {
                "linear-init embed-std",
     .build = transformer_build,
     .forward = transformer_forward,
+    .reach = transformer_reach,
     .free = transformer_free,
     .size = sizeof(transformer),
     .decoder = &transformer_decoder,

@@ -89,6 +89,11 @@ static void classifier_free(model *m) {
     embedding_free(&net->embedding);
 }
 
+static sr_status classifier_reach(model *m, int64_t longest, sr_failure *why) {
+    classifier *net = m->self;
+    return embedding_reach(&net->embedding, longest, why);
+}
+
 /* -- forward */
 
 static norm_rows *rows_of(const classifier *net, pass *p) {
@@ -138,6 +143,7 @@ const model_row model_transformer_classifier = {
                "positions linear-init dropout attention-dropout relu-dropout count-padding",
     .build = classifier_build,
     .forward = classifier_forward,
+    .reach = classifier_reach,
     .free = classifier_free,
     .size = sizeof(classifier),
 };

@@ -6,9 +6,8 @@
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-/* A curve's site is the first word of its key, where it is one. Sites of one run may differ in
- * width and rows: each is compared with the first run's site of its name, and where that run has
- * none with its first drawn site. */
+/* Sites of one run may differ in width and rows: each is compared with the first run's site of its
+ * name, and where that run has none with its first drawn site. */
 static unsigned differences(const plot_data *d, const plot_run *run) {
     const sr_runfile *first = NULL;
     int64_t first_site = -1;
@@ -16,9 +15,7 @@ static unsigned differences(const plot_data *d, const plot_run *run) {
     for (int i = 0; i < d->curves; i++) {
         const int number = d->curve[i].run; /* 0: of all runs */
         const sr_runfile *f = number ? run[number - 1].file : NULL;
-        const char *key = d->curve[i].key;
-        char name[SR_NAME_SIZE];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(key, " "), key);
+        const char *name = d->curve[i].site;
         const int64_t site = f ? sr_run_find_site(f, name) : -1;
         if (site < 0) continue;
         if (!first) first = f, first_site = site;
@@ -52,14 +49,20 @@ static void tell_curves(told *t, const plot_data *d, unsigned found) {
             tell(t, line);
 }
 
-/* The `# warning:` lines above a table's header. */
+/* Above a table's header: the `# warning:` lines, and `# alone:` of runs without a row. */
 static void tell_table(told *t, const char *path) {
-    static const char mark[] = "# warning: ";
-    char line[512];
+    static const struct {
+        const char *mark, *after;
+    } of[] = {{"# warning: ", ""}, {"# alone: ", "; not drawn"}};
+    char line[512], text[sizeof line + 16];
     FILE *in = fopen(path, "r");
     while (in && fgets(line, sizeof line, in) && line[0] == '#') {
         line[strcspn(line, "\n")] = 0;
-        if (strncmp(line, mark, sizeof mark - 1) == 0) tell(t, line + sizeof mark - 1);
+        for (int i = 0; i < 2; i++) {
+            if (strncmp(line, of[i].mark, strlen(of[i].mark)) != 0) continue;
+            snprintf(text, sizeof text, "%s%s", line + strlen(of[i].mark), of[i].after);
+            tell(t, text);
+        }
     }
     if (in) fclose(in);
 }

@@ -174,15 +174,33 @@ static void label_by_options(plot_labels *l, const plot_run *p) {
     }
 }
 
+/* The last `names` names of a path; all of it where it has no more. */
+static const char *path_end(const char *path, int names) {
+    const char *at = path + strlen(path);
+    for (; at > path; at--)
+        if (at[-1] == '/' && --names <= 0) break;
+    return at;
+}
+
+/* The end of a path that no other run's has: "a.h5", or with the folder that differs. */
+static const char *own_path(const plot_run *p, int runs, int run) {
+    const char *path = p[run].path, *end = path_end(path, 1);
+    for (int names = 2, i = 0; i < runs; i++) {
+        if (strcmp(p[i].path, path) == 0) continue;
+        while (end > path && strcmp(path_end(p[i].path, names - 1), end) == 0)
+            end = path_end(path, names++);
+    }
+    return end;
+}
+
 /* Runs that agree in all of that, or lack what others have, are told apart by their file names. */
 static sr_status label_by_path(plot_labels *l, const plot_run *p, sr_failure *why) {
     bool *alone = calloc((unsigned)l->runs, sizeof *alone);
     if (!alone) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < l->runs; i++) alone[i] = stands_alone(l, i);
     for (int i = 0; i < l->runs; i++) {
-        const char *slash = strrchr(p[i].path, '/');
         if (!alone[i] || !l->label[i][0])
-            append(l->label[i], sizeof l->label[i], slash ? slash + 1 : p[i].path);
+            append(l->label[i], sizeof l->label[i], own_path(p, l->runs, i));
     }
     free(alone);
     return SR_OK;

@@ -26,8 +26,8 @@ bool plot_option_tells_nothing(const char *line);
 /* The run's site of this name has the statistics of the table from the observer alone. False where
  * the table's statistics are not of batches, or no site has the name. run: from 1. */
 bool plot_only_observed(const plot_table *table, const plot_run *p, int run, const char *site);
-/* Depth of the site that is the first word of a curve's key; -1: it is none. */
-int64_t plot_site_depth(const plot_run *p, const char *key);
+/* Depth of the site of this name; -1: the run has none. */
+int64_t plot_site_depth(const plot_run *p, const char *site);
 void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_run *run, bool given);
 
 #endif

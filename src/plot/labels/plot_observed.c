@@ -49,9 +49,7 @@ bool plot_only_observed(const plot_table *table, const plot_run *p, int run, con
     return false;
 }
 
-int64_t plot_site_depth(const plot_run *p, const char *key) {
-    char name[SR_NAME_SIZE];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(key, " "), key);
+int64_t plot_site_depth(const plot_run *p, const char *name) {
     const int64_t site = sr_run_find_site(p->file, name);
     return site < 0 ? -1 : sr_run_get_site(p->file, site)->depth;
 }

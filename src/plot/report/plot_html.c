@@ -158,6 +158,7 @@ sr_status plot_html_definitions(FILE *page, const char *path, sr_failure *why) {
     fputs("<details><summary>Definitions</summary>\n<dl>\n", page);
     while ((length = getline(&line, &size, in)) > 1 && line[0] == '#') {
         line[length - 1] = 0;
+        plot_tsv_unescape(line);
         char *text = line + strspn(line, "# "), *colon = strstr(text, ": ");
         if (!colon || strncmp(text, "program", 7) == 0 || strncmp(text, "run:", 4) == 0) continue;
         *colon = 0;

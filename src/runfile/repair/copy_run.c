@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "journal/crc32.h"
+#include "base/crc32.h"
 #include "record/recorder_state.h"
 #include "runfile/read/datasets/read_copied.h"
 #include "runfile/read/file/damage_list.h"

@@ -2,8 +2,8 @@
  *
  * Groups by kind: parameters, running, optimizer, observer, progress. A parameter's optimizer state
  * is optimizer/NAME.slot0, running statistics of shard 3 are replica/NAME@3. Attributes: config,
- * model, data, task, version, weights_digest, steps, updates, training_batches and the sizes of the
- * data. Time and machine are not stored, so the same run gives the same bytes.
+ * model, data, task, version, weights_digest, steps, updates, training_batches, training_digest and
+ * the sizes of the data. Time and machine are not stored, so the same run gives the same bytes.
  */
 #include "train/checkpoint/checkpoint.h"
 
@@ -60,6 +60,7 @@ sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why) {
                                                   data_codec(r->data)});
         array_writer_put_int(w, "steps", r->result->steps, NULL);
         array_writer_put_int(w, "training_batches", r->batches, NULL);
+        array_writer_put_int(w, "training_digest", r->data_digest, NULL);
         train_state_each(r, checkpoint_add, w, NULL);
         shards_each_replica(r, checkpoint_add, w, NULL);
     }
@@ -96,6 +97,26 @@ sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shap
     return SR_USAGE;
 }
 
+/* Older checkpoints have no digest. */
+static sr_status check_data(const trainer *r, const array_reader *f, sr_failure *why) {
+    int64_t batches = 0, digest = r->data_digest;
+    sr_status status = array_reader_int(f, "training_batches", &batches, why);
+    if (status == SR_OK) status = checkpoint_check_meaning(f, data_get_shape(r->data), why);
+    if (status == SR_OK && batches != r->batches)
+        status = sr_fail(why, SR_USAGE,
+                         "%s: made with %lld training batches, the data have %lld now: other data",
+                         array_reader_path(f), (long long)batches, (long long)r->batches);
+    if (status == SR_OK && array_reader_has_attribute(f, "training_digest"))
+        status = array_reader_int(f, "training_digest", &digest, why);
+    if (status != SR_OK || digest == r->data_digest) return status;
+    sr_fail(why, SR_USAGE,
+            "%s: the training data have changed since: other records, or another order",
+            array_reader_path(f));
+    sr_hint(why, "restore them (--data-dir), or start a new run: `statrec train --weights %s`",
+            array_reader_path(f));
+    return SR_USAGE;
+}
+
 /* Where the training continues must be a place in the data. */
 static sr_status check_place(const trainer *r, const char *path, sr_failure *why) {
     const struct {
@@ -113,13 +134,7 @@ static sr_status check_place(const trainer *r, const char *path, sr_failure *why
 sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why) {
     array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
-    int64_t batches = 0;
-    sr_status status = array_reader_int(f, "training_batches", &batches, why);
-    if (status == SR_OK) status = checkpoint_check_meaning(f, data_get_shape(r->data), why);
-    if (status == SR_OK && batches != r->batches)
-        status = sr_fail(why, SR_USAGE,
-                         "%s: made with %lld training batches, the data have %lld now: other data",
-                         path, (long long)batches, (long long)r->batches);
+    sr_status status = check_data(r, f, why);
     if (status == SR_OK) status = train_state_each(r, fill_item, f, why);
     if (status == SR_OK) status = check_place(r, path, why);
     if (status == SR_OK) status = shards_reserve(r, why);

@@ -160,7 +160,9 @@ static const option rows[] = {
            "pairs: joint: one dictionary and embedding; separate: one per language",
            .use = &of_data),
     INT(DATA, "vocab-size", data.vocab_size, "0", 8, BIG, "words",
-        "limit a dictionary to N words, specials included; 0: every word", .use = &of_counting),
+        "limit a dictionary to N words, specials included; of pairs, padding to a multiple of 8 is "
+        "added; 0: every word",
+        .use = &of_counting),
     INT(DATA, "min-count", data.min_count, "1", 1, BIG, "",
         "classified or tagged sentences, trees: replace words with fewer than N occurrences by "
         "<unk>",
@@ -191,7 +193,8 @@ static const option rows[] = {
     INT(DATA, "max-length", data.max_length, "0", 1, 1 << 20, "tokens",
         "classified sentences: cut after N words and marks; 0: no limit", .use = &of_data),
     INT(DATA, "pad-to", data.pad_to, "0", 1, 1 << 20, "tokens",
-        "classified sentences: pad every batch to length N; 0: to its longest sentence",
+        "classified sentences: pad every batch to length N, and cut longer sentences; 0: pad to "
+        "its longest sentence",
         .use = &of_data),
     FLAG(DATA, "mark-start", data.mark_start, "no",
          "classified sentences: put <s> first, which serves as <cls>", .use = &of_data),
@@ -216,7 +219,8 @@ static const option rows[] = {
     CHOICE(DATA, "tag-scheme", data.tag_scheme, "bioes", TAG_SCHEME_WORDS,
            "tags: learn tags in this scheme", .use = &of_data),
     CHOICE(DATA, "file-tag-scheme", data.file_tag_scheme, "auto", "auto|" TAG_SCHEME_WORDS,
-           "tags: reject files in other schemes; auto: recognize the scheme", .use = &of_data),
+           "tags: reject letters that this scheme lacks; auto: recognize the scheme of a file",
+           .use = &of_data),
     FLAG(DATA, "zero-digits", data.zero_digits, "yes", "tags: replace digits in words by 0",
          .use = &of_data),
 

@@ -150,21 +150,18 @@ class RunsPanel(Panel):
 
     def _show(self):
         curves = [curve for curve in self._curves.values() if curve is not None]
+        ends = [self.page.burn_in(run) for run in self._chosen
+                if self._curves.get(run.name) is not None]
         mode = self.page.state["mode"]
         if mode == MODES[1]:
-            for chart, curve in zip(self._charts, curves):
+            for chart, curve, end in zip(self._charts, curves, ends):
                 chart.show([curve])
-                chart.burn_in(self._burn_in())
+                chart.burn_in(end)
             return
         if mode == MODES[2]:
             curves = self._differences()
         self._charts[0].show(curves)
-        self._charts[0].burn_in(self._burn_in())
-
-    def _burn_in(self):
-        """The longest one of the runs that are drawn."""
-        ends = [self.page.burn_in(run) for run in self._chosen]
-        return max((end for end in ends if end is not None), default=None)
+        self._charts[0].burn_in(*ends)
 
     def _differences(self):
         """Medians minus those of the page's run, which is linear between its bins."""

@@ -46,8 +46,9 @@ class Site(Panel):
     def sentence(self):
         site, values = self._at, self._binned.median[:, 0]
         values = values[numpy.isfinite(values)]
-        told = (f"Site {plain(site.name)}: {plain(site.called)}, {plain(site.kind)}, "
-                f"{site.width} features, alpha {number(site.alpha)}")
+        told = ", ".join([plain(text) for text in (site.called, site.kind) if text] +
+                         [f"{site.width} features", f"alpha {number(site.alpha)}"])
+        told = f"Site {plain(site.name)}: {told}"
         if not len(values):
             return f"{told}; {plain(self._name)} has no value there on screen."
         return (f"{told}; {plain(self._name)} on screen: median {number(numpy.median(values))}, "

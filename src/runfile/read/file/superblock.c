@@ -79,7 +79,7 @@ sr_status superblock_check(const char *path, const trailer *e, bool *unfinished,
         return sr_fail(why, SR_FORMAT,
                        "%s: nothing to read: its writer has not begun, or died before it", path);
     if (size < end && !swmr) {
-        sr_fail(why, SR_FORMAT, "%s: truncated: %lld of %lld bytes", path, (long long)size,
+        sr_fail(why, SR_FORMAT, "%s: truncated: %lld of at least %lld bytes", path, (long long)size,
                 (long long)end);
         sr_hint(why, "copy the file again: truncated closed files cannot be recovered");
         return SR_FORMAT;

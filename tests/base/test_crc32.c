@@ -2,7 +2,7 @@
    defines it. */
 #include <stdlib.h>
 
-#include "journal/crc32.h"
+#include "base/crc32.h"
 #include "testing/check.h"
 
 enum { MOST = 1400, PLACES = 5 };

@@ -2,8 +2,8 @@
  *
  * Checksums limit the speed of reading a run. ISA-L 2.30 computes 43 GB/s, libdeflate 1.14 12 GB/s,
  * zlib 1.2.13 4 GB/s (Zen 5, one thread). */
-#ifndef JOURNAL_CRC32_H
-#define JOURNAL_CRC32_H
+#ifndef BASE_CRC32_H
+#define BASE_CRC32_H
 
 #include <isa-l/crc.h>
 #include <stddef.h>
