@@ -253,7 +253,7 @@ STARTUP(words) = !startup_shown ? '' : startup_box(99, 0, startup_first, '#ECECE
     'set arrow 9900 + r from first run_startup[r], graph 0 to first run_startup[r], graph 1 nohead linetype r linewidth 0.6 back } }; ' : ''). \
     sprintf('set label 99 "%s" at %.6g, graph 0.97 %s font ",7" textcolor rgb "#808080" front', words, startup_words_at, startup_inside ? 'right' : 'left')
 NO_STARTUP = 'unset object 98; unset object 99; unset label 99; do for [r=1:runs] { unset arrow 9900 + r }'
-BURN_IN_NOTE = 'eval NOTE(startup_shown && startup_differs ? "Grey: burn-in of all runs; light grey: of some.".(startup_lines ? " Upright lines: where the burn-in of a run ends." : "") : "")'
+BURN_IN_NOTE = 'eval NOTE(startup_shown && startup_differs ? "Grey: burn-in of all runs; light grey: of some.".(startup_lines ? " Vertical lines: where the burn-in of a run ends." : "") : "")'
 
 # eval BURN_IN_ENTRY, before LEGEND_ROOM: an entry of the legend for panels without room for words.
 set linetype 959 lc rgb '#E0E0E0' lw 7 dt solid
@@ -448,7 +448,7 @@ array legend_row[entries + 8]
 legend_x(i) = legend_left[i] / figure_width
 legend_y(i) = 1 - (head_height + 0.1 + 0.15 * legend_row[i]) / figure_height
 repeated(i) = legend_type[i] > look_count && legend_type[i] <= 900
-LEGEND_ROOM = 'eval NOTE((sum [i=1:legend_count] repeated(i)) > 0 ? sprintf("There are %d looks of lines: later runs have those of the first again.", look_count) : ""); '. \
+LEGEND_ROOM = 'eval NOTE((sum [i=1:legend_count] repeated(i)) > 0 ? sprintf("There are %d line styles: later runs repeat those of the first.", look_count) : ""); '. \
     'eval LEGEND_BRIEF; eval keep_apart("legend_short", "legend_full", sprintf("%d", legend_count), "legend_cut", "legend_tail"); legend_rows = 0; legend_next = 0.08; '. \
     'do for [i=1:legend_count] { '. \
     'if (legend_next > 0.08 && legend_next + legend_width(i) - 0.2 > figure_width) { legend_rows = legend_rows + 1; legend_next = 0.08 }; '. \
