@@ -247,7 +247,7 @@ static void test_looks(void **state) {
     for (int runs = 24; runs <= 25; runs++) {
         char command[320] = "statplot curves";
         for (int i = 0; i < runs; i++) strcat(command, " run1.h5");
-        assert_int_equal(says(drawing_make(command), "There are 24 looks of lines"), runs > 24);
+        assert_int_equal(says(drawing_make(command), "There are 24 line styles"), runs > 24);
     }
 }
 
