@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "text/tag_set.h"
 #include "text/tags.h"
 
 enum { BATCHES = 3 }; /* of a split, and the last one */
@@ -51,6 +52,12 @@ static void expect_below(const int32_t *id, int64_t count, int64_t least, int64_
         }
 }
 
+/* With those of types that training lacks, for which the model takes O. */
+static int64_t tags_of(const tag_set *s) {
+    const int64_t letters = (int64_t)strlen(tag_scheme_letters(s->scheme)); /* with O */
+    return 1 + (letters - 1) * s->all_types;
+}
+
 static void look_at(const batch *b, const data_shape *s) {
     const int64_t source = b->count * b->source_length, target = b->count * b->target_length;
     const int64_t targets = s->target_vocabulary ? s->target_vocabulary : s->vocabulary;
@@ -64,7 +71,7 @@ static void look_at(const batch *b, const data_shape *s) {
     expect_below(b->target_in, target, 0, targets);
     expect_below(b->target_out, target, 0, targets);
     expect_below(b->character, source * b->word_length, 0, s->characters);
-    if (b->tag) expect_below(b->tag, source, -1, s->classes);
+    if (b->tag) expect_below(b->tag, source, -1, tags_of(b->tags));
 }
 
 static void look_at_split(dataset *d, data_split split) {
