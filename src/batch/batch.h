@@ -45,7 +45,7 @@ typedef struct batch {
     /* TASK_TAGS */
     int64_t word_length;      /* padded characters of a word */
     const int32_t *character; /* [count, source_length, word_length], 0: padding, 1: unknown */
-    const int32_t *tag;       /* [count, source_length], 0 where padded; classes +: no class */
+    const int32_t *tag;       /* [count, source_length], 0 where padded; from classes on: none */
     const uint8_t *allowed;   /* [(classes + 2)^2], from row to column; row classes: the start of a
                                sentence, column classes + 1: its end */
     const struct tag_set *tags; /* their names */

@@ -216,8 +216,9 @@ static const drawing_text *text_of(const drawing *d, const char *text) {
     return NULL;
 }
 
-static const char all_and_some[] = "Grey: burn-in of all runs; light grey: of some. Vertical lines: "
-                                   "where the burn-in of a run ends.";
+static const char all_and_some[] =
+    "Grey: burn-in of all runs; light grey: of some. Vertical lines: "
+    "where the burn-in of a run ends.";
 
 /* Each run's ends where its line is; the word stands in a grey that leaves no place beside it. */
 static void test_burn_in(void **state) {
