@@ -90,10 +90,6 @@ const char *question_figure(const question *q, const answer *a) {
     return a->figure[0] ? a->figure : q->figure;
 }
 
-const char *method_of(const sr_run_site *site, const char *without) {
-    return strcmp(site->called, "none") == 0 ? without : site->called;
-}
-
 static void rank(const answer *answers, int *order, int found) {
     for (int i = 1; i < found; i++)
         for (int k = i; k > 0; k--) {

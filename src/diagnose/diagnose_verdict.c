@@ -84,6 +84,10 @@ void answer_says(answer *a, const char *format, ...) {
     va_end(args);
 }
 
+const char *method_of(const sr_run_site *site, const char *without) {
+    return strcmp(site->called, "none") == 0 ? without : site->called;
+}
+
 void answer_figure(answer *a, const char *format, ...) {
     va_list args;
     va_start(args, format);

@@ -195,6 +195,8 @@ bool answer_is_beyond(const answer *a, const estimate *e);
 /* severity, and below 1 how far beyond the limit: findings are ranked by it. */
 double answer_weight(const answer *a);
 void answer_says(answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The method of a site in a sentence; `without` at a tensor that no method normalizes. */
+const char *method_of(const sr_run_site *site, const char *without);
 /* Another figure than the question's, as this run has something else recorded. */
 void answer_figure(answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 sr_status answer_not_asked(answer *a, const char *format, ...)
@@ -249,8 +251,6 @@ typedef struct question {
 
 /* Command in front of the run file that shows what was found. */
 const char *question_figure(const question *q, const answer *a);
-/* The method of a site in a sentence; `without` at a tensor that no method normalizes. */
-const char *method_of(const sr_run_site *site, const char *without);
 
 extern const question diagnose_questions[];
 extern const int diagnose_question_count;
