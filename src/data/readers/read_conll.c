@@ -8,8 +8,8 @@
  *
  * Tags are read by their meaning (docs/models.md 10.2) and converted to the scheme of the options.
  * A model's classes are the types of the training file. It cannot find entities of other types: a
- * warning names each type. ASCII digits become 0 in words
- * and characters if zero_digits is set. The line step (small letters) changes words alone.
+ * warning names each type. ASCII digits become 0 in words and characters if zero_digits is set. The
+ * line step (small letters) changes words alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
