@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/tsv.h"
+#include "cli/batch_options.h"
 #include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "train/loaded_model.h"
 
 typedef struct average_values {
-    option_text output, data_dir;
+    option_text output, data_dir, batching, max_tokens_of;
     int64_t threads, batches;
     bool force, recompute;
 } average_values;
@@ -24,6 +25,7 @@ static const option average_rows[] = {
                "recompute over N batches; 0: all of an epoch"),
     TEXT_OPTION(NULL, "data-dir", AT(data_dir), "",
                 "read the training data in this directory; empty: the run's", .value = "DIRECTORY"),
+    BATCH_ROWS(NULL, AT(batching), AT(max_tokens_of)),
     INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads",
                "use N threads; 0: every core"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the new checkpoint if it exists"),
@@ -43,23 +45,29 @@ static const command_frame frame = {
     "0 written, 1 failed, 2 usage.",
     2};
 
-/* "mean of a.ckpt b.ckpt; running statistics of 170 batches" */
+/* "mean of a.ckpt b.ckpt; running statistics made anew, batching random" */
 static char *origin_of(const average_values *v, char *const *name, int count) {
-    size_t size = 64;
+    size_t size = 128;
     for (int i = 0; i < count; i++) size += strlen(name[i]) + 1;
     char *text = malloc(size);
     if (!text) return NULL;
     size_t used = (size_t)snprintf(text, size, "mean of");
     for (int i = 0; i < count; i++)
         used += (size_t)snprintf(text + used, size - used, " %s", name[i]);
-    if (v->recompute) snprintf(text + used, size - used, "; running statistics made anew");
+    if (v->recompute)
+        used += (size_t)snprintf(text + used, size - used, "; running statistics made anew");
+    if (*v->batching)
+        used += (size_t)snprintf(text + used, size - used, ", batching %s", v->batching);
+    if (*v->max_tokens_of)
+        snprintf(text + used, size - used, ", max-tokens-of %s", v->max_tokens_of);
     return text;
 }
 
 static sr_status average(const average_values *v, char *const *name, int count, sr_failure *why) {
     loaded_model *t = calloc(1, sizeof *t);
     char *origin = origin_of(v, name, count);
-    const loaded_model_options o = {v->data_dir, NULL, (int)v->threads};
+    const loaded_model_options o = {v->data_dir, NULL, (int)v->threads, v->batching,
+                                    v->max_tokens_of};
     sr_status status = t && origin ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = loaded_model_open(t, name[count - 1], &o, why);
     if (status == SR_OK) status = loaded_model_average(t, name, count, why);
@@ -79,6 +87,9 @@ int cmd_average(const tool *t) {
     if (!v.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.ckpt is missing");
     if (v.batches && !v.recompute)
         return tool_error(t, TOOL_USAGE, "--batches has no effect without --recompute-stats");
+    if ((*v.batching || *v.max_tokens_of) && !v.recompute)
+        return tool_error(t, TOOL_USAGE, "--%s has no effect without --recompute-stats",
+                          *v.batching ? "batching" : "max-tokens-of");
     if (average(&v, t->argv + 2, files, &why) != SR_OK) return tool_report(t, &why);
     tsv_escape(stdout, v.output);
     puts(": written");

@@ -8,6 +8,7 @@
 
 #include "base/program/progress.h"
 #include "base/tsv.h"
+#include "cli/batch_options.h"
 #include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "cli/decode_options.h"
@@ -16,7 +17,7 @@
 
 typedef struct evaluate_values {
     decode_values decode; /* first: DECODE_ROWS */
-    option_text split, data_dir, testpref, bleu, predictions;
+    option_text split, data_dir, testpref, batching, max_tokens_of, bleu, predictions;
     int64_t threads, batches, bootstrap;
     bool batch, each_site, tid, quiet, force;
 } evaluate_values;
@@ -37,6 +38,7 @@ static const option evaluate_rows[] = {
                 "read the data in this directory; empty: the run's", .value = "DIRECTORY"),
     TEXT_OPTION(NULL, "testpref", AT(testpref), "",
                 "read test files with this prefix; empty: the run's", .value = "PREFIX"),
+    BATCH_ROWS(NULL, AT(batching), AT(max_tokens_of)),
     CHOICE_OPTION(
         NULL, "bleu", AT(bleu), "multi-bleu", "multi-bleu|13a|intl|none|off",
         "sentence pairs: score training words as multi-bleu.perl, or plain text as sacreBLEU"),
@@ -274,7 +276,8 @@ static sr_status print_tid(loaded_model *t, tsv *table, int64_t batches, sr_fail
 
 static sr_status open_all(const tool *from, const evaluate_values *v, loaded_model *t,
                           data_split split, sr_failure *why) {
-    const loaded_model_options o = {v->data_dir, v->testpref, (int)v->threads};
+    const loaded_model_options o = {v->data_dir, v->testpref, (int)v->threads, v->batching,
+                                    v->max_tokens_of};
     sr_status status = loaded_model_open(t, from->argv[2], &o, why);
     if (status == SR_OK) status = loaded_model_open_data(t, why);
     if (status == SR_OK) command_warn_lines(from, data_warnings(t->data));

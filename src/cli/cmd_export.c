@@ -278,7 +278,8 @@ static sr_status export_run(const tool *t, const export_values *v, const char *n
 static sr_status export_weights(const export_values *v, const char *name, sr_failure *why) {
     loaded_model *t = calloc(1, sizeof *t);
     if (!t) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = loaded_model_open(t, name, &(loaded_model_options){"", NULL, 1}, why);
+    sr_status status =
+        loaded_model_open(t, name, &(loaded_model_options){.threads = 1, .data_dir = ""}, why);
     if (status == SR_OK) status = weights_write_npz(t->model, v->output, v->force, why);
     loaded_model_close(t);
     free(t);

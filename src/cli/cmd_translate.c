@@ -209,7 +209,7 @@ static sr_status translate_text(session *s, const char *path, FILE *out, sr_fail
 
 static sr_status open_and_translate(session *s, loaded_model *t, loaded_model_text *text,
                                     const char *path, FILE *out, sr_failure *why) {
-    const loaded_model_options o = {"", NULL, (int)s->values->threads};
+    const loaded_model_options o = {.data_dir = "", .threads = (int)s->values->threads};
     sr_status status = loaded_model_open(t, s->tool->argv[2], &o, why);
     if (status == SR_OK) status = loaded_model_open_text(t, text, why);
     if (status == SR_OK && !text->dictionary[0])

@@ -72,6 +72,8 @@ static sr_status build(loaded_model *t, const loaded_model_options *o, sr_failur
         snprintf(t->config.data.dir, sizeof t->config.data.dir, "%.511s", o->data_dir);
     if (o->testpref && *o->testpref)
         snprintf(t->config.data.testpref, sizeof t->config.data.testpref, "%.511s", o->testpref);
+    t->batching = o->batching ? o->batching : "";
+    t->max_tokens_of = o->max_tokens_of ? o->max_tokens_of : "";
     t->task = task_of(t->shape.task);
     t->task_options =
         (task_options){t->config.label_smoothing, t->config.smoothing, t->config.bleu_beam};
@@ -192,13 +194,29 @@ static sr_status check_sizes(const loaded_model *t, sr_failure *why) {
     return SR_OK;
 }
 
+/* value: "": the run's */
+static sr_status set_data_option(const char *data, const char *key, const char *value,
+                                 char field[DATA_TEXT], sr_failure *why) {
+    if (!*value) return SR_OK;
+    if (!data_obeys(data, key))
+        return sr_fail(why, SR_USAGE, "--%s: data %s has no such option", key, data);
+    snprintf(field, DATA_TEXT, "%s", value);
+    return SR_OK;
+}
+
 sr_status loaded_model_open_data(loaded_model *t, sr_failure *why) {
     if (t->data) return SR_OK;
-    t->data = train_data_open(&t->config, &t->text, why);
+    train_config c = t->config; /* a written model keeps its run's batches */
+    sr_status status = set_data_option(c.data.name, "batching", t->batching, c.data.batching, why);
+    if (status == SR_OK)
+        status = set_data_option(c.data.name, "max-tokens-of", t->max_tokens_of,
+                                 c.data.max_tokens_of, why);
+    if (status != SR_OK) return status;
+    t->data = train_data_open(&c, &t->text, why);
     if (!t->data || check_sizes(t, why) != SR_OK) return why->status;
     array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
-    const sr_status status = checkpoint_check_meaning(f, data_get_shape(t->data), why);
+    status = checkpoint_check_meaning(f, data_get_shape(t->data), why);
     array_reader_close(f);
     return status;
 }

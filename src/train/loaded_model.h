@@ -27,6 +27,8 @@ typedef struct loaded_model_options {
     const char *data_dir; /* "": the run's */
     const char *testpref; /* prefix of the test's files; NULL or "": the run's */
     int threads;          /* 0: all */
+    /* batches of texts, as those options of train; NULL or "": the run's; kept, not copied */
+    const char *batching, *max_tokens_of;
 } loaded_model_options;
 
 typedef struct loaded_model {
@@ -36,6 +38,7 @@ typedef struct loaded_model {
     data_shape shape;
     const task_row *task;
     task_options task_options;
+    const char *batching, *max_tokens_of; /* of its options */
     int threads;
     model *model;
     tape *tape;
