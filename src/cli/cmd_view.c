@@ -17,13 +17,19 @@ typedef struct view_values {
 static const option view_rows[] = {
     INT_OPTION(NULL, "port", AT(port), "0", 1, 65535, "", "listen on this port; 0: a free one"),
     FLAG_OPTION(NULL, "browser", AT(browser), "yes", "open the page in a browser"),
-    TEXT_OPTION(NULL, "export", AT(export), "", "write the page into one file, and serve nothing",
-                .value = "FILE.html"),
+    {.key = "export",
+     .letter = 'o',
+     .type = OPTION_TEXT,
+     .offset = AT(export),
+     .default_text = "",
+     .unit = "",
+     .help = "write the page into one file, and serve nothing",
+     .value = "FILE.html"},
 };
 
 static const command_frame frame = {
     "usage: statrec view RUN.h5|DIRECTORY... [--port N] [--no-browser]\n"
-    "       statrec view RUN.h5|DIRECTORY... --export FILE.html\n"
+    "       statrec view RUN.h5|DIRECTORY... -o FILE.html\n"
     "\n"
     "Opens an interactive page of runs, finished or growing, and prints its address. It is\n"
     "served on 127.0.0.1 alone, and the address contains a secret. DIRECTORY stands for the\n"
