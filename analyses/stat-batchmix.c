@@ -254,7 +254,7 @@ int main(int argc, char **argv) {
                 "Keeps up to 21 numbers in memory for each row of vectors.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .state = sizeof(result *), /* of the chosen sites */
+        .state = sizeof(result *), /* results of the chosen sites */
         .head = examine_all,
         .columns = declare_columns,
         .rows = print_results,
