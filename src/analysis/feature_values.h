@@ -11,11 +11,11 @@
 enum { FEATURE_VALUES = SR_VECTOR_COUNT + 6 };
 extern const statistic feature_values[FEATURE_VALUES];
 
-/* The standard deviation over steps of a statistic, if the n rows of a batch were independent and
- * normal and alpha the weight of the old running value; NaN if it has no such formula. */
+/* The standard deviation over steps of a statistic, for n independent normal rows of a batch.
+ * alpha: the weight of the old running value. NaN if the statistic has no such formula. */
 double feature_noise(const statistic *of, double rows, double alpha);
 
-/* One site, and what is read of it. */
+/* One site and its statistics. */
 typedef struct feature_site {
     const sr_runfile *run;
     int64_t site;

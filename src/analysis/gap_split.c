@@ -1,4 +1,4 @@
-/* Where a run loses against another: in training, in generalization, or by its running statistics.
+/* Splits a run's loss against another run into parts: training, generalization, running statistics.
  *
  * For a metric `valid_M` that both runs recorded, at every evaluation:
  *

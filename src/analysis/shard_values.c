@@ -10,7 +10,7 @@
 #include "analysis/frame/site_selection.h"
 #include "base/globs.h"
 
-enum { PIECE_BYTES = 4 << 20 }; /* of rows that are read at once */
+enum { PIECE_BYTES = 4 << 20 }; /* size of the rows read at once */
 
 /* -- which sites ----------------------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@ typedef struct listing {
     listing_column column[LISTING_COLUMNS];
 } listing;
 
-/* What is being listed; text, one row a line, unless --format is given. */
+/* The listing in progress; text, one row a line, unless --format is given. */
 static struct {
     const listing *listing;
     bool text;
@@ -262,7 +262,7 @@ static int list_options(const tool *t) {
     return TOOL_DONE;
 }
 
-/* `statrec list sites --model M [--norm N ...]`: the options are those of train. */
+/* `statrec list sites --model M [--norm N ...]`: takes the options of train. */
 static int list_sites(const tool *t) {
     train_config c;
     int positional = 0;

@@ -4,7 +4,7 @@
 
 #include "base/program/tool.h"
 
-/* What --help says of the environment of such a command. */
+/* The section of --help on environment variables of such a command. */
 #define PYTHON_COMMAND_ENVIRONMENT                                                                 \
     "\nEnvironment: STATREC_PYTHON, the interpreter; python3 unless given. STATREC_PACKAGE, the\n" \
     "directory of the Python package, which comes before those of PYTHONPATH.\n"

@@ -53,7 +53,7 @@ typedef struct search {
     row *live, *next; /* [sentences beam] each */
     int64_t rows, next_rows, active;
     int32_t *parent, *token, *source_at; /* [sentences beam] each */
-    int64_t blocks;                      /* of words */
+    int64_t blocks;                      /* blocks of words */
     double *top;                         /* [sentences beam, blocks] largest log p of each */
     int64_t *first;                      /* [sentences + 1] rows of each unfinished sentence */
     candidate *best;                     /* [sentences, 2 beam] */

@@ -104,8 +104,7 @@ sr_status look_outliers(const subject *s, answer *a, sr_failure *why) {
 
 /* -- rows ------------------------------------------------------------------------------------ */
 
-/* The least TID, by rows or samples. Of the sites that take a mean over the batch, or where it is
-   observed. */
+/* The least TID, by rows or samples. For sites that take a mean over the batch, or observe one. */
 sr_status measure_expected(const subject *s, int64_t site, const void *what, estimate *e,
                            sr_failure *why) {
     const sr_run_site *at = sr_run_get_site(s->run, site);

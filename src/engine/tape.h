@@ -80,7 +80,7 @@ struct tape {
     /* backward passes reuse results too, except small ones; set by the owner */
     bool reuse_activations;
     bool bf16;      /* op_linear and op_conv2d multiply in bfloat16; set by the owner */
-    rng random;     /* of this step; each op that draws takes its own split (tape_random) */
+    rng random;     /* stream of this step; each op that draws takes its own split (tape_random) */
     uint64_t draws; /* ops that drew so far */
     tape_node *last;
     struct tape_spare *spare; /* free memory of gradients and values, smallest first */
@@ -96,7 +96,7 @@ struct tape {
     bool profiling;                    /* set by the owner; costs two clock readings per op */
     double mark;                       /* end of the previous op */
     tape_profile profile[PROFILE_OPS]; /* op NULL ends */
-    /* Cache of op_conv2d: what it prepares per shape. It outlives the steps; tape_free frees it by
+    /* Cache of op_conv2d: prepared data per shape. It outlives the steps; tape_free frees it by
      * conv_cache_free. */
     void *conv_cache;
     void (*conv_cache_free)(void *cache);

@@ -14,7 +14,7 @@ typedef struct queued_write {
 typedef struct journal {
     int fd;
     bool hold, begun, sync, finalize;
-    uint64_t end;        /* of the HDF5 data */
+    uint64_t end;        /* end of the HDF5 data */
     uint64_t at;         /* offset of the journal in the file; 0: none */
     extent_map map;      /* everything that was written */
     queued_write *queue; /* [queued] */
@@ -34,7 +34,7 @@ bool journal_write(journal *l, bool metadata, uint64_t at, const void *bytes, si
 bool journal_commit(journal *l, uint64_t end);
 /* The last commit, and the final trailer. */
 bool journal_finalize(journal *l, uint64_t end);
-/* Replaces bytes that were read from the file by those of queued writes. */
+/* Overwrites bytes read from the file with queued writes. */
 void journal_patch(const journal *l, uint64_t at, void *bytes, size_t size);
 
 #endif

@@ -72,7 +72,7 @@ static const real *row_at(const norm_view *o, const real *x, int64_t i) {
     return x + norm_row_number(o->call->rows, i) * o->call->features;
 }
 
-/* `most` where it is larger; a NaN stays. */
+/* Raises *most to `value` if that is larger; a NaN stays. */
 static void keep_largest(double *most, double value) {
     if (value > *most || isnan(value)) *most = value;
 }
@@ -84,7 +84,7 @@ static double param_or(const norm_view *o, const char *name, double absent) {
 
 /* -- rows ------------------------------------------------------------------------------------ */
 
-/* What one row adds to: outside is a count, the others are those of the rows before. */
+/* Accumulators over rows: outside is a count, the others are maxima. */
 typedef struct row_numbers {
     double outside, z, exact;
 } row_numbers;
@@ -136,7 +136,7 @@ typedef struct column_sums {
     double g2, dx2;
 } column_sums;
 
-/* s of the call. PN divides by a running value, which Gamma = mean[xhat^2] tells. */
+/* s of the call. PN divides by a running value, found from Gamma = mean[xhat^2]. */
 static double divisor_of(const norm_view *o, int64_t k) {
     const double psi2_B = o->call->stat[NORM_psi2_B][k], Gamma = o->call->stat[NORM_Gamma_t][k];
     if (o->site->method->family == NORM_FAMILY_PSI) return sqrt(psi2_B + o->call->options->eps);

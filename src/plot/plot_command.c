@@ -1,5 +1,5 @@
-/* The tables of a figure: the analyses that its template names, with run files in the place of
- * {run}, run side by side, and their tables turned into data files. */
+/* The tables of a figure. Runs the analyses that its template names side by side, with run files in
+ * place of {run}, and turns their tables into data files. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ bool plot_table_of_each(const plot_table *t) {
     return false;
 }
 
-/* The only run in the command; 0 when it is of all. */
+/* The only run in the command; 0 if it covers all. */
 static int run_of(const plot_table *t, int run) {
     int number = 0;
     for (int i = 0; i < t->words && !number; i++)

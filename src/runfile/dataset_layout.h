@@ -70,7 +70,7 @@ typedef struct run_layout {
     const uint32_t *expected_scalars; /* [sites] bits 1u << sr_scalar */
     bool scalars, vectors;            /* recorded at all */
     bool spectra, final, running;
-    int64_t pairs; /* of each site, below /final; 0: none */
+    int64_t pairs; /* pairs of each site, below /final; 0: none */
     int metrics;
     bool has_host;                          /* custom scalars or ranks */
     const char *ranks;                      /* sr_options.ranks, or "" */

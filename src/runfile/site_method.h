@@ -1,5 +1,5 @@
-/* site_method.h -- what the method of a site is: its family, the axis of its statistics, the
- * statistics that it uses (SR_FAMILIES, SR_METHOD_TEXTS of statrec/format.h). */
+/* site_method.h -- the method of a site: its family, the axis of its statistics, the statistics
+ * that it uses (SR_FAMILIES, SR_METHOD_TEXTS of statrec/format.h). */
 #ifndef RUNFILE_SITE_METHOD_H
 #define RUNFILE_SITE_METHOD_H
 

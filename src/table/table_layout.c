@@ -17,7 +17,7 @@ const char *table_quantity_name(table_quantity q) {
 
 /* -- one line -------------------------------------------------------------------------------- */
 
-/* Where a KEY=VALUE of a part goes. */
+/* Destination of a KEY=VALUE of a part. */
 typedef struct field {
     const char *key;
     char *text;

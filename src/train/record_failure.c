@@ -1,4 +1,5 @@
-/* record_failure.c -- what a run does when its run file cannot be written: --on-write-error. */
+/* record_failure.c -- how a run continues or ends when its run file cannot be written:
+ * --on-write-error. */
 #include <string.h>
 
 #include "train/trainer.h"

@@ -1,10 +1,10 @@
 /* validation_choice.c -- whether a run validates both ways, with running and with batch statistics,
- * where --validate-batch is not given.
+ * if --validate-batch is not given.
  *
  * It does if a site normalizes with batch statistics in training and with running ones in
- * validation, and if its validations read at most READS of the tokens that training reads. Both are
- * counted before the first step, from the planned updates, never timed: the same options give the
- * same file on any machine.
+ * validation, and its validations are short. They may read at most READS of the tokens that
+ * training reads. Both are counted before the first step, from the planned updates, never timed:
+ * the same options give the same file on any machine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +53,8 @@ static double training_tokens(const trainer *r) {
     return (double)data_tokens(r->data, SPLIT_TRAIN) * ((double)r->updates / (double)epoch);
 }
 
-/* Running text alone validates in batches of its own size: their statistics are then of other
- * numbers of rows than in training, and so is what the loss by them says. */
+/* Running text alone validates in batches of another size. Their statistics cover other numbers of
+ * rows than in training, which also affects the loss by them. */
 static void tell_rows(const trainer *r) {
     const data_options *o = &r->config->data;
     if (!config_data_lists(r->config, "eval-batch-size")) return;

@@ -56,7 +56,7 @@ static bool is_head(const char *line, const char *end) {
 typedef struct reading {
     const vocab *words;
     tensor *table; /* NULL: words are only looked up */
-    int64_t width; /* numbers of a line, 0: those of the first one */
+    int64_t width; /* numbers of a line, 0: as in the first one */
     real *value;   /* [width] of a line; NULL without a table */
     uint8_t *seen; /* by word */
     int64_t found;

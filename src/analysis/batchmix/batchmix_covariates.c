@@ -118,7 +118,7 @@ static sr_status start_running(const mix_site *m, term_list *l, step_block *b, s
     return status;
 }
 
-/* Of the rows from *row on those that are in the block. */
+/* Filters the rows from *row on that are in the block. */
 static void filter_block(const mix_site *m, term_list *l, const step_block *b, int64_t *row) {
     for (int64_t i = 0; i < b->count && *row < m->rows; i++) {
         const bool here = b->step[i] == m->step[*row];

@@ -32,10 +32,10 @@ column_quantiles quantiles_make(double *value, int64_t count, const double *p, i
 
 typedef struct summary {
     int64_t values, nonfinite;
-    double mean, min, q01, q25, median, q75, q99, max; /* of the finite values; NaN without any */
+    double mean, min, q01, q25, median, q75, q99, max; /* over the finite values; NaN without any */
 } summary;
 
-/* Of value [count]; NaN for none. */
+/* Mean of value [count]; NaN for none. */
 double column_mean(const double *value, int64_t count);
 /* Reorders value [count]. */
 void summary_make(double *value, int64_t count, summary *result);

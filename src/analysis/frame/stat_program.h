@@ -34,7 +34,7 @@ typedef struct stat_program {
     void (*more_help)(void); /* prints more above the options; NULL: nothing */
     const char *environment; /* paragraph after the options; NULL: none */
     bool without_runs;       /* accepts a command line without run files */
-    const void *self;        /* what the functions need beside the settings, or NULL */
+    const void *self;        /* data of the functions besides the settings, or NULL */
     size_t state;            /* size of the struct that t->state points to */
     /* Prints another table and sets *done; NULL: there is none. */
     sr_status (*other)(stat_table *t, const char *command, bool *done, sr_failure *why);
@@ -45,7 +45,7 @@ typedef struct stat_program {
     sr_status (*head)(stat_table *t, sr_failure *why);
     /* Declares the columns; NULL: `rows` does. */
     void (*columns)(stat_table *t);
-    /* Prints the rows: all, or those of one chosen site. */
+    /* Prints all rows, or those of one chosen site. */
     sr_status (*rows)(stat_table *t, sr_failure *why);
     sr_status (*site)(stat_table *t, const site_choice *at, sr_failure *why);
     void (*release)(stat_table *t); /* frees what t->state owns, or NULL */

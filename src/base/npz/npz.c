@@ -16,7 +16,7 @@ enum { DEFLATE_RATIO = 1032, DEFLATE_LEAST = 64 }; /* bytes that it can make of 
 struct npz_reader {
     char path[NPZ_PATH];
     zip_t *zip;
-    char name[NPZ_ENTRY]; /* of the last npz_name */
+    char name[NPZ_ENTRY]; /* the last npz_name */
 };
 
 int64_t npz_count(const npz_array *a) {

@@ -1,7 +1,7 @@
 /* tool.h -- the frame of every main(): errors, signals, checked output.
  *
  * Exit status: 0 done, 1 failed, 2 usage, 128+n after signal n; 3: a run diverged; 4: a diagnosis
- * found what it was to fail on.
+ * found what --fail-on names.
  */
 #ifndef BASE_PROGRAM_TOOL_H
 #define BASE_PROGRAM_TOOL_H

@@ -36,7 +36,7 @@ static const command_frame frame = {
     "0 a data set was read, 1 none was, 2 usage.",
     2};
 
-/* What a call has read so far. */
+/* The results of a call so far. */
 typedef struct survey {
     const tool *tool;
     const data_values *values;

@@ -8,9 +8,9 @@
 enum { COMMAND_OPTIONS = FIND_OPTIONS + 6 };
 
 typedef struct data_command {
-    train_config config; /* what the command sets */
+    train_config config; /* options of the command */
     const char *preset;
-    find_option option[COMMAND_OPTIONS]; /* where the preset says something else */
+    find_option option[COMMAND_OPTIONS]; /* where the preset has another value */
     int options;
 } data_command;
 

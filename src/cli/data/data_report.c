@@ -1,4 +1,4 @@
-/* data_report.c -- what statrec data prints of a data set; see data_report.h. */
+/* data_report.c -- prints a data set for statrec data; see data_report.h. */
 #include "cli/data/data_report.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void print_counts(const data_counts *c, data_split split, bool pairs) {
     putchar('\n');
 }
 
-/* -- what is odd */
+/* -- irregularities */
 
 /* Lines so far. */
 typedef struct oddities {

@@ -1,8 +1,8 @@
 /* data_find.c -- recognizes data sets; see data_find.h. A function for each layout adds what it
  * finds.
  *
- * A set begins with a training file. Its validation and test files are those of the same name but
- * for the word of the split, else the first of the same look.
+ * A set starts at a training file. Its validation and test files have the same name except for the
+ * word of the split; else the first files of the same kind.
  */
 #include "data/find/data_find.h"
 
@@ -148,7 +148,7 @@ static folder_file *folder_of(const folder_files *f, file_role role) {
     return NULL;
 }
 
-/* Has at least two folders. Without reading it none, and its `why` tells. */
+/* Has at least two folders. If it cannot be read, it has none, and its `why` has the reason. */
 static bool has_classes(const folder_files *f, folder_file *train) {
     folder_files classes;
     char path[FILE_PATH + FOLDER_NAME];
@@ -260,7 +260,7 @@ static folder_file *text_of(const parallel_texts *t, const char *language) {
     return NULL;
 }
 
-/* de and en where they are, else the first two. */
+/* de and en if present, else the first two. */
 static void choose_languages(const parallel_texts *t, const char *language[SIDES]) {
     const bool usual = text_of(t, "de") && text_of(t, "en");
     language[SIDE_SOURCE] = usual ? "de" : t->language[0];
@@ -366,7 +366,7 @@ static bool is_no_corpus(const char *name) {
     return false;
 }
 
-/* Files whose names tell no split. cut: of the reader that cuts one file into splits; NULL:
+/* Files whose names name no split. cut: option of the reader that cuts one file into splits; NULL:
  * none. */
 static void find_whole(data_found *found, text_kind kind, const char *data, const char *cut) {
     folder_files *f = &found->files;

@@ -266,7 +266,7 @@ void tree_set_batch(tree_set *s, int slot, data_split split, int64_t epoch, int6
     const tree_split *p = &s->split[split];
     tree_buffers *to = &s->slot[slot];
     data_trees t;
-    /* unreached: data_batch knows how many batches there are */
+    /* unreached: data_batch checks the number of batches */
     if (!tree_set_trees(s, split, &t)) return;
     const int64_t first = index * s->batch_size, left = p->start[p->keeps] - first;
     const int64_t features = data_tree_features(&t);

@@ -22,7 +22,7 @@ typedef struct work {
     conv_arrays a;
     int threads;
     int64_t images, height, width;
-    int64_t in, out;               /* of the weights */
+    int64_t in, out;               /* channels of the weights */
     int64_t read, written;         /* K and N; for dw: out, in */
     int64_t across, tile_rows;     /* tiles of a tile row, tile rows of an image */
     int64_t block;                 /* tile rows */

@@ -90,7 +90,7 @@ static sr_status try_memory(int threads, double limit, sr_failure *why) {
     return SR_MEMORY;
 }
 
-/* OpenBLAS keeps what it has taken. */
+/* OpenBLAS keeps its buffers. */
 static void take_buffers(int threads) {
     void *buffer[KEPT];
     const int count = threads < KEPT ? threads : KEPT;

@@ -7,7 +7,7 @@
 
 #include "plot/labels/plot_runs.h"
 
-/* Whether a run declares a statistic, and in which unit; several as "s or percent". */
+/* Whether a run declares a statistic, and its unit; several as "s or percent". */
 bool plot_custom_stat_unit(const char *stat, const plot_run *run, int runs, char *unit,
                            size_t size);
 /* Whether a statistic is a column of steps, of the format or declared by a run. */

@@ -442,7 +442,7 @@ static void finish_file(sr_recorder *r, const sr_finish *finish) {
         end.finished = r->source_end->finished, end.wall_seconds = r->source_end->wall_seconds;
     sr_failure late = {0};
     sr_status status = SR_OK;
-    if ((!r->started || r->resuming) && mistaken) return; /* the file has no rows of its own */
+    if ((!r->started || r->resuming) && mistaken) return; /* the file has no new rows */
     if (!r->started || r->resuming) status = recorder_start(r);
     if (status == SR_OK && !mistaken) status = running_put(r);
     if (status == SR_OK) status = writer_finish(&r->writer, &end, &late);

@@ -1,5 +1,5 @@
-/* site_checks.c -- what a recorder rejects about its sites, each when it is added and all of them
- * before the first row. */
+/* site_checks.c -- checks of a recorder's sites, of each when it is added and of all before the
+ * first row. */
 #include "record/run/site_checks.h"
 
 #include <limits.h>

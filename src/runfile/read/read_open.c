@@ -187,7 +187,7 @@ static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) 
         for (int64_t i = 0; i < count; i++) method_guess(&f->site[i]);
         return status;
     }
-    damaged = false; /* of the method alone */
+    damaged = false; /* damage of the method alone */
     SR_METHOD_TEXTS(READ)
 #undef READ
     sr_failure families = {0};

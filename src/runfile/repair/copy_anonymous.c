@@ -58,7 +58,7 @@ static bool names_user(const char *text, const char *from) {
     return false;
 }
 
-/* What identifies somebody in the text; NULL: nothing. */
+/* An identifying part of the text, as a word; NULL: none. */
 static const char *identifies(const sr_run_info *info, const char *text) {
     if (has_path(text)) return "a path";
     if (has_word(text, info->host, strlen(info->host)) ||

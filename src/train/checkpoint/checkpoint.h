@@ -64,7 +64,7 @@ sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_f
  * only writer of PREFIX. */
 sr_status checkpoint_sweep(const char *prefix, sr_failure *why);
 /* Checkpoints of a run that --force replaces, the best one too, are called PREFIX-UPDATE.ckpt.old
- * until the new run has its name. Those of a killed run that had replaced them in vain are
+ * until the new run has its name. Checkpoints of a killed run that replaced them in vain are
  * removed. */
 sr_status checkpoint_set_aside(const char *prefix, sr_failure *why);
 /* The new run came to nothing. */

@@ -103,7 +103,7 @@ static sr_status check_others(trainer *r, const char *prefix, sr_failure *why) {
     return SR_EXISTS;
 }
 
-/* Ours are written in order: a newer one is of another training with the same prefix. */
+/* Ours are written in order: a newer one belongs to another training with the same prefix. */
 static sr_status check_alone(const trainer *r, const char *prefix, sr_failure *why) {
     int64_t newest;
     char path[CHECKPOINT_PATH];

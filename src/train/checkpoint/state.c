@@ -11,7 +11,7 @@ typedef struct state_visit {
     state_visit_fn *visit;
     void *context;
     sr_failure *why;
-    sr_status status; /* of the first failed visit; the others are skipped */
+    sr_status status; /* status of the first failed visit; the others are skipped */
 } state_visit;
 
 static void visit(state_visit *w, state_kind kind, const char *name, npz_array array) {

@@ -87,7 +87,7 @@ static sr_status look_for(void *context, const state_item *item, sr_failure *why
     return SR_OK;
 }
 
-/* An unused array has a misspelt name, belongs to another model, or is there twice. */
+/* An unused array has a misspelt name, belongs to another model, or is a duplicate. */
 static sr_status refuse_left_over(model *m, const archive *a, sr_failure *why) {
     for (int64_t i = 0; i < npz_arrays(a->reader); i++) {
         name_search s = {npz_name(a->reader, i), false};

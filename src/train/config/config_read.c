@@ -19,7 +19,7 @@ sr_status train_config_check(train_config *c, sr_failure *why) {
     return status;
 }
 
-/* The run decides on validation both ways where neither the command line nor a file says it. */
+/* The run decides on validation both ways if neither the command line nor a file sets it. */
 static void leave_open(train_config *c, const option_table all, const option_origin *origin) {
     for (int i = 0; i < all.count; i++)
         if (!strcmp(all.row[i].key, "validate-batch"))
