@@ -142,8 +142,8 @@ typedef struct sr_site {
                           NAME's. All 0: the order of sr_add_site. */
     int layer_scale;   /* groups, 0 = none */
     double eps, alpha; /* alpha weighs the OLD running value; NaN without running statistics, as 0
-                          at a ROW or NONE site that is not observed. eps NaN: unknown; what needs
-                          it is NaN. */
+                          at a ROW or NONE site that is not observed. eps NaN: unknown; values that
+                          need it are NaN. */
     /* As in SR_METHOD_TEXTS: "batch", "mu,sigma2", "". NULL: as the family has it; ROW and OWN have
      * no default for uses. Values that contradict the family are rejected. SIGMA, PSI and PN have
      * no constants, since their formulas differentiate the statistics: use OWN and put the g_*. */
@@ -159,9 +159,9 @@ typedef struct sr_step {
     double epoch, loss, lr, grad_norm;
 } sr_step;
 
-/* Checks what sr_create would reject about the path, before the host program loads its data.
- * SR_EXISTS: PATH or PATH.part exists; with force, only if it is no regular file. SR_IO: its
- * directory is missing or not writable. Changes nothing. */
+/* Runs sr_create's checks of the path, before the host program loads its data. SR_EXISTS: PATH or
+ * PATH.part exists; with force, only if it is no regular file. SR_IO: its directory is missing or
+ * not writable. Changes nothing. */
 sr_status sr_check_path(const char *path, bool force, sr_failure *why);
 
 /* Rejects an existing PATH or PATH.part (SR_EXISTS) unless force. NULL on failure. */
@@ -292,7 +292,7 @@ typedef struct sr_pass {
     int64_t rows, samples, padded, stride;
     const double *values;
 } sr_pass;
-/* passes [count], of the size of the first one. Ends with the first pass that is refused. */
+/* passes [count], of the size of the first one. Ends with the first rejected pass. */
 sr_status sr_put_passes(sr_recorder *r, const sr_pass *passes, int64_t count);
 /* sr_put_vector and sr_put_scalar of one statistic at many sites. site, value [count]. */
 sr_status sr_put_vectors(sr_recorder *r, sr_vector which, const int *site,

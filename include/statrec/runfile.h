@@ -55,9 +55,9 @@ typedef struct sr_run_info {
     int64_t pairs;     /* K, pairs of each site below /final; 0: none were requested */
 } sr_run_info;
 
-/* Disables HDF5's exit handler, which may crash on what damaged files leave in HDF5's memory. Call
- * it first, and only in a program that uses HDF5 through this library alone: the handler no longer
- * closes other HDF5 files. */
+/* Disables HDF5's exit handler, which may crash on data that damaged files leave in HDF5's memory.
+ * Call it first, and only in a program that uses HDF5 through this library alone: the handler no
+ * longer closes other HDF5 files. */
 void sr_disable_hdf5_atexit(void);
 /* The old name of sr_disable_hdf5_atexit. */
 void sr_own_process(void);
