@@ -6,7 +6,7 @@
  * grad_norm are NaN except in the last pass of an optimizer update. With --buckets a run is cut
  * into parts of equal steps (downsample.c).
  *
- * --gap adds what running statistics cost in evaluation, for metrics that a run validated both
+ * --gap adds the loss from running statistics in evaluation, for metrics that a run validated both
  * ways:
  *
  *     NAME_gap       = NAME - NAME_batch, its sign turned where more is better

@@ -45,7 +45,8 @@ static const option rows[] = {
 
 /* -- series of one run ----------------------------------------------------------------------- */
 
-/* Scratch of the threads takes room of the series; kept parts take a KEPT-th of it at most. */
+/* Scratch memory of the threads counts as memory of series; kept parts take a KEPT-th of it at
+ * most. */
 enum { THREADS_MOST = 8, KEPT = 16 };
 
 /* A series, and its place among the rows of the table. */
