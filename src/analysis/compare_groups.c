@@ -24,7 +24,8 @@ const site_choice *compare_match(const compare_runs *p, const compare_pair *of, 
                                  : site_matching_find(&p->places, of->first, run, of->stat);
 }
 
-/* A stream for every run, site and statistic: the intervals do not depend on what else is asked. */
+/* A stream for every run, site and statistic: the intervals do not depend on the other requested
+ * ones. */
 static rng stream(const compare_runs *p, const site_choice *at, int64_t number) {
     const rng root = rng_create(p->seed);
     const rng run = rng_split(&root, (uint64_t)at->run);

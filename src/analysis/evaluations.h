@@ -1,4 +1,5 @@
-/* evaluations.h -- metrics of a run at its evaluations, and what running statistics cost there. */
+/* evaluations.h -- metrics of a run at its evaluations, and the loss from running statistics
+ * there. */
 #ifndef ANALYSIS_EVALUATIONS_H
 #define ANALYSIS_EVALUATIONS_H
 

@@ -6,7 +6,7 @@
 #include "analysis/series/statistic.h"
 #include "statrec/runfile.h"
 
-/* The vectors of format.h by their names, then what compares batch and running values. A statistic
+/* The vectors of format.h by their names, then comparisons of batch and running values. A statistic
  * of this table has a value for each feature; `recompute` only finds the sites that have it. */
 enum { FEATURE_VALUES = SR_VECTOR_COUNT + 6 };
 extern const statistic feature_values[FEATURE_VALUES];

@@ -221,7 +221,7 @@ sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, cons
     return read_pairs(g, t, by_settings, why);
 }
 
-/* A group's mean over pairs of what each has, with an interval. */
+/* A group's mean over the pairs' own evaluations, with an interval. */
 typedef struct split_row {
     int pairs;
     double step, epoch, mean[GAP_PARTS], low[GAP_PARTS], high[GAP_PARTS];

@@ -106,7 +106,7 @@ static const char *read_digits(const char *at, number *n) {
     return at;
 }
 
-/* Reads an exponent such as "e-07"; NULL if it is none. */
+/* Reads an exponent such as "e-07"; NULL for other text. */
 static const char *read_power(const char *at, number *n) {
     number power = {0, 0, 0};
     const bool down = at[1] == '-';

@@ -2,8 +2,8 @@
  * once.
  *
  * Partitions a range around a pivot, the ranks with it, and continues in parts that hold a rank. So
- * n values and r ranks cost about n (2 + log2 r) comparisons; sorting costs n log2 n. Parting that
- * makes no headway (values chosen against the pivots) ends in a sort. With many values, those near
+ * n values and r ranks cost about n (2 + log2 r) comparisons; sorting costs n log2 n. Partitioning
+ * without progress (values chosen against the pivots) ends in a sort. With many values, those near
  * the ranks are gathered first.
  */
 #include <math.h>

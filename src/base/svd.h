@@ -1,4 +1,4 @@
-/* svd.h -- singular values; the only door to LAPACKE. */
+/* svd.h -- singular values; the only user of LAPACKE. */
 #ifndef BASE_SVD_H
 #define BASE_SVD_H
 

@@ -62,8 +62,8 @@ void tsv_count(tsv *t, double value);
 sr_status tsv_finish(FILE *out, sr_failure *why);
 /* Writes text with the escapes above. */
 void tsv_escape(FILE *out, const char *text);
-/* Writes the first `length` bytes of a text as they are, its lines and tabs too, with ? for what
- * could drive a terminal. */
+/* Writes the first `length` bytes of a text as they are, its lines and tabs too, with ? for bytes
+ * that could control a terminal. */
 void tsv_plain(FILE *out, const char *text, size_t length);
 
 #endif

@@ -74,7 +74,7 @@ static int list_norms(const tool *t) {
         for (int k = 0; k < NORM_OWN_MAX && m->own[k].name; k++) /* besides gain and bias */
             append(cell, "%s %s", k ? "" : "; learns", m->own[k].name);
         if (m->synchronises) append(cell, "; obeys --sync-norm");
-        /* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first what every method shares. */
+        /* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first those of all methods. */
         char text[256];
         norm_options o = norm_options_default(m);
         norm_options_format(&o, m, text, sizeof text);

@@ -10,8 +10,8 @@
     "directory of the Python package, which comes before those of PYTHONPATH.\n"
 
 /* Runs main() of statrec.NAME.__main__ with these arguments, the package of the checkout first.
-   packages: what pip installs where something is missing. Returns only after a failure, which it
-   has reported: the exit status. */
+   packages: the packages for pip if one is missing. Returns only after a failure, which it has
+   reported: the exit status. */
 int python_command(const tool *t, const char *name, const char *packages, int argc,
                    const char *const *argv);
 

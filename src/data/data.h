@@ -37,7 +37,7 @@ void data_coverage(const dataset *d, data_split split, char text[DATA_COVERAGE])
 int64_t data_tokens(const dataset *d, data_split split);
 /* Running text: sequences side by side in every batch of the split; else 0. */
 int64_t data_sequences(const dataset *d, data_split split);
-/* A checksum of the training data as batches are made of them: ids, labels, pixels, order. */
+/* A checksum of the training data in the form of batches: ids, labels, pixels, order. */
 int64_t data_training_digest(const dataset *d);
 /* A joint dictionary is the same for both sides; NULL for images. */
 const vocab *data_dictionary(const dataset *d, data_side side);

@@ -63,7 +63,7 @@ typedef struct data_options {
     char delimiter[DATA_TEXT];       /* between columns: "blank" (or ""): spaces and tabs; "tab" */
     bool zero_digits;                /* every digit of a word is 0 */
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
-    bool survey;          /* keeps what data_count needs */
+    bool survey;          /* keeps data for data_count */
     bool prefetch;        /* a thread makes the next training batch; the batches are the same */
     int64_t limit;        /* use the first N training records only; 0 = all */
     uint64_t seed;

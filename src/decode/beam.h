@@ -42,7 +42,7 @@ typedef enum {
 } unknown_words;
 
 /* Words of the text without </s>: word[i] >= 0 is a token, -1 - j the source's word j. word has
- * room for h->length; -> how many were written. */
+ * memory for h->length; -> how many were written. */
 int64_t hypothesis_words(const hypothesis *h, unknown_words how, int32_t *word);
 
 /* -- beam search */

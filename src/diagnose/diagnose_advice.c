@@ -32,7 +32,7 @@ static bool trained(const advice_context *p, const char *of) {
     return p->s->trained;
 }
 
-/* The statistic is the observer's: what the finding is about is not there. */
+/* The statistic is the observer's: the site does not use it. */
 static bool observed(const advice_context *p, const char *of) {
     (void)of;
     return p->site && p->site->observed &&
@@ -44,7 +44,7 @@ static bool over_batch(const advice_context *p, const char *of) {
     return p->site && sr_run_over_batch(p->site);
 }
 
-/* Divided by psi, and that is what the finding is about. */
+/* The site divides by psi, and the finding is about its own statistics. */
 static bool by_psi(const advice_context *p, const char *of) {
     return !observed(p, of) && over_batch(p, of) && sr_run_uses(p->site, "psi2");
 }

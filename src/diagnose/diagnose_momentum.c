@@ -50,7 +50,7 @@ typedef struct motion {
     motion_case is;
     severity severity;
     double passes, expected; /* merged passes of a step, else 1; 1 - alpha */
-    estimate v, k, tid;      /* tid: of what OTHER_RANK and DIVISOR are about */
+    estimate v, k, tid;      /* tid: for OTHER_RANK and DIVISOR */
     double padding;          /* part of the rows, of PADDED */
     double rows;             /* rows of a batch, for DIVISOR */
 } motion;
@@ -157,7 +157,7 @@ sr_status momentum_broken(const subject *s, int64_t site, bool *broken, sr_failu
 
 /* -- the divisor ------------------------------------------------------------------------------ */
 
-/* *e: tid_var, if it is what the divisor alone makes of it. */
+/* *e: tid_var, if the divisor alone explains it. */
 static sr_status look_at_divisor(const subject *s, int64_t site, bool *is, estimate *e,
                                  double *rows, sr_failure *why) {
     estimate mean, n;

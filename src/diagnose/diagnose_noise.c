@@ -36,7 +36,7 @@ static void deviations_of_part(double *value, int64_t n, double *scratch) {
     for (int64_t i = 0; i < n; i++) value[i] = s.median > 0 ? (value[i] - median) / s.median : NAN;
 }
 
-/* room [2, count]: the deviations, and as much again. */
+/* scratch [2, count]: the deviations, and as much again. */
 static sr_status read_deviations(const subject *s, int64_t site, const char *name, double *room,
                                  sr_failure *why) {
     const int64_t pieces = s->count / PART ? s->count / PART : 1;

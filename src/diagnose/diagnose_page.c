@@ -260,8 +260,8 @@ static bool lacks_gap(const subject *s, const answer *answers) {
     return gap_is_possible(s) && answer_to(answers, "inference")->verdict != IN_ORDER;
 }
 
-/* A run is healthy if what harms could be asked: divergence, and where training and evaluation
- * normalize by different statistics the gap. */
+/* A run is healthy if the harmful faults could be checked: divergence, and the gap if training and
+ * evaluation normalize by different statistics. */
 static const char *verdict_without_finding(const subject *s, const answer *answers, int asked) {
     const bool diverged = answer_to(answers, "divergence")->verdict == NOT_ASKED;
     int about = 0;
@@ -277,7 +277,7 @@ static const char *verdict_without_finding(const subject *s, const answer *answe
     return "NOTHING FOUND in what could be asked; no statistics over the batch are recorded";
 }
 
-/* What to record in the next run for a clear verdict. */
+/* Advice on recordings that would give the next run a clear verdict. */
 static void write_record(const subject *s, const answer *answers, FILE *out) {
     char text[256];
     if (!lacks_gap(s, answers)) return;
@@ -365,7 +365,7 @@ static sr_status write_run(const run_set *set, int self, diagnose_synchronizes_f
     return status;
 }
 
-/* What can be compared between two pages. */
+/* Writes which values of two pages can be compared. */
 static void write_comparable(const run_set *set, FILE *out) {
     static const char *const names[] = {"tid_mean", "dist_mu", "g_mu_share"};
     char text[512];

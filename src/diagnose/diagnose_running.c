@@ -26,8 +26,8 @@
 
 /* weights over a step */
 static const double grid[] = {NAN, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
-/* sqrt(2/(1 + alpha)) at alpha 0.8: of independent batches, what an average over (1 + alpha)/(1 -
- * alpha) = 9 of them adds to the distance. */
+/* sqrt(2/(1 + alpha)) at alpha 0.8: with independent batches, an average over (1 + alpha)/(1 -
+ * alpha) = 9 of them adds this to the distance. */
 #define FAST_LIMIT 1.054
 enum { ALPHAS = sizeof grid / sizeof grid[0] }; /* the first is the run's own */
 

@@ -56,7 +56,7 @@ typedef struct subject {
 /* To be freed after a failure too. */
 sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_failure *why);
 void subject_free(subject *s);
-/* True when the file has what the statistic (a scalar or a form of some) is made of. */
+/* True when the file has all inputs of the statistic (a scalar or a form of some). */
 bool subject_has(const subject *s, const char *statistic);
 /* The first row of the window from which on the statistic is judged. Discrepancies are judged in
  * the second half of training, as gaps are, since evaluation uses the last running statistics. */
@@ -69,7 +69,7 @@ sr_status subject_column(const subject *s, int64_t site, const char *statistic, 
 /* The same for all steps of the run, burn-in and shorter passes too: value [info->steps]. */
 sr_status subject_history(const subject *s, int64_t site, const char *statistic, double *value,
                           sr_failure *why);
-/* True of what globs.h calls a replica: no question is about it. */
+/* True of a replica as in globs.h: no question is about it. */
 bool subject_is_replica(const subject *s, int64_t site);
 /* False if a running value is known to start at another value than `start`: the run loaded it
  * (--weights), or the vectors of its first step show it. */
@@ -301,7 +301,8 @@ sr_status momentum_broken(const subject *s, int64_t site, bool *broken, sr_failu
 
 /* -- advice: diagnose_advice.c ----------------------------------------------------------------- */
 
-/* Fills a->advice of a finding with what applies to this run and site; after a failure too. */
+/* Fills a->advice of a finding with the pieces that apply to this run and site; after a failure
+ * too. */
 sr_status advice_write(const subject *s, const question *q, answer *a, sr_failure *why);
 /* "SITE=norm,SITE=norm", then the run's value of --norm-at: the first words win. False, with an
  * incomplete text, if it needs more than `size` bytes. */
@@ -312,7 +313,7 @@ bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const 
 measure_fn measure_outliers, measure_dead, measure_growth, measure_alike, measure_slow,
     measure_padding, measure_embedding, measure_psi, measure_expected;
 
-/* Opens runs that ranges are taken from: a damaged one is refused. Close them after a failure,
+/* Opens runs that ranges are computed from: a damaged one is rejected. Close them after a failure,
  * too. */
 sr_status diagnose_open_whole(run_set *set, int count, char **paths, sr_failure *why);
 

@@ -128,7 +128,7 @@ sr_status h5_check_stored(h5_id file, h5_id set, const char *path, const h5_shap
                           sr_failure *why);
 /* Offset of the end of the HDF5 data in a closed file. */
 int64_t h5_end_of(h5_id file);
-/* The path of the object whose header starts in these bytes; false if there is none. */
+/* The path of the object whose header starts in these bytes; false without one. */
 bool h5_name_of(h5_id file, int64_t at, int64_t length, char name[H5_PATH_SIZE]);
 /* Also true if damage prevents the search; opening the object then reports the damage. */
 bool h5_has(h5_id file, const char *path);

@@ -27,7 +27,7 @@ typedef struct journal {
 void journal_init(journal *l, int fd);
 void journal_free(journal *l);
 /* From now on metadata, and values written while `hold` is set, wait for commits. sync: a commit
- * returns when it is on the disk. This function and the next three return false with errno. */
+ * returns when it is durable. This function and the next three return false with errno. */
 bool journal_begin(journal *l, bool sync);
 bool journal_write(journal *l, bool metadata, uint64_t at, const void *bytes, size_t size);
 /* end: of the space that HDF5 has allocated. */

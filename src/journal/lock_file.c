@@ -71,7 +71,7 @@ static bool counts(const char *name) {
     return difftime(time(NULL), s.st_mtime) < LOCK_FILE_STALE;
 }
 
-/* Only what this module may have written. */
+/* Only files that this module may have written. */
 static bool may_be_replaced(const char *name, bool force) {
     struct stat s;
     return lstat(name, &s) == 0 && S_ISREG(s.st_mode) && (force || !counts(name));

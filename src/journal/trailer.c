@@ -22,7 +22,7 @@
 #include "journal/positional_io.h"
 
 enum { FOOTER = 64, ENTRY = TRAILER_ENTRY, VERSION = 1, WINDOW = 1 << 18 };
-/* A journal holds all metadata while that is no larger; else what changed. */
+/* A journal holds all metadata if that is no larger; else the changes. */
 enum { JOURNAL_BYTES = 1 << 20 };
 
 static const unsigned char mark[16] = "\x89statrec end\r\n\x1a";

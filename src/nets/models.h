@@ -75,7 +75,7 @@ bool model_obeys(const char *name, const char *key);
 
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why);
 void model_free(model *m);
-/* The model's condition, "" when there is none. */
+/* The model's condition, "" without one. */
 const char *model_condition(const model *m);
 
 /* For model files: a new site at the next depth, normalized as norm_at assigns to its name, else

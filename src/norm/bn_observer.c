@@ -17,9 +17,9 @@
  * sum_gx + mu_B sum_g)/psi. This holds for this one call. Had the site used BN from the start,
  * weights, x and g would differ.
  *
- * The observer computes only what the method does not. Methods over a batch have batch and running
- * statistics. Methods of NORM_FAMILY_SIGMA and releases with sigma2 have the sums too (with the
- * xhat above, or their release's). The sum_gx of the others uses another xhat. For hooks the
+ * The observer computes only values that the method does not. Methods over a batch have batch and
+ * running statistics. Methods of NORM_FAMILY_SIGMA and releases with sigma2 have the sums too (with
+ * the xhat above, or their release's). The sum_gx of the others uses another xhat. For hooks the
  * observer's sum_gx replaces it, and the plain gain replaces MABN's and RepBN's with its factor.
  * dgamma and dbeta stay the method's. A method that counts padded rows (norm_method.padded) is not
  * synchronized, nor is its observer.

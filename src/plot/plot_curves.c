@@ -22,7 +22,7 @@
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-/* A table file while it is read: column numbers of what the figure wants. */
+/* A table file while it is read: numbers of the columns in the figure. */
 typedef struct reader {
     plot_tsv tsv;
     char path[2 * PLOT_PATH];

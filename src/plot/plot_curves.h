@@ -20,7 +20,7 @@ typedef struct plot_curve {
 typedef struct plot_data {
     const plot_table *table;
     const plot_run *run; /* for a table of each run; NULL: it covers all runs */
-    const char *x;       /* column of x: the table's; "step" in place of epochs that no one gave */
+    const char *x;       /* column of x: the table's; "step" in place of missing epochs */
     plot_curve *curve;
     int curves;
     int64_t capacity;        /* capacity of curve */

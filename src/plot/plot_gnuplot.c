@@ -112,8 +112,8 @@ static void write_value(FILE *out, const char *table, const char *value, int col
     fprintf(out, "%s_%s_finite = %d\n", table, value, finite);
 }
 
-/* Writes a value for the end of an axis; 1 if there is none, so that the axis stays usable. A
- * user's column gets a number only: its name may clash with a variable. */
+/* Writes a value for the end of an axis; 1 without one, so that the axis stays usable. A user's
+ * column gets a number only: its name may clash with a variable. */
 static void write_end(FILE *out, const plot_table *t, int i, const char *which, double value) {
     if (isnan(value)) value = 1;
     if (!t->open[i]) fprintf(out, "%s_%s_%s = %.9g\n", t->name, t->y[i], which, value);

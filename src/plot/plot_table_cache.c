@@ -1,6 +1,6 @@
 /* plot_table_cache.c -- a cache of tables: figures of a report, and the next report, need the same
  * tables of the same runs. A file in the report's folder has a table and its key: the program, the
- * words of the command, and what identifies each run file. A table counts only where the whole key
+ * words of the command, and the identity of each run file. A table counts only where the whole key
  * is equal and the table has its checksum. Processes write under a temporary name and rename: a
  * file is complete when it appears.
  */

@@ -1,5 +1,5 @@
 /* statplot: figures from run files. Runs the analyses that a template names, reduces their tables
- * to what a page can show, and lets gnuplot draw. */
+ * to the resolution of a page, and lets gnuplot draw. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

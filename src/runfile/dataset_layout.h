@@ -66,7 +66,7 @@ typedef struct run_embedding {
 typedef struct run_layout {
     int64_t sites, width;             /* S, W */
     const sr_run_site *site;          /* [sites] */
-    const uint32_t *expected;         /* [sites] bits 1u << sr_vector: what each site will put */
+    const uint32_t *expected;         /* [sites] bits 1u << sr_vector: vectors of each site */
     const uint32_t *expected_scalars; /* [sites] bits 1u << sr_scalar */
     bool scalars, vectors;            /* recorded at all */
     bool spectra, final, running;

@@ -61,7 +61,7 @@ typedef struct published_values {
 sr_status published_read(published_values *p, const char *given, sr_failure *why);
 void published_free(published_values *p);
 bool published_has_table(const published_values *p, const char *table);
-/* metric "": the first of this table and norm. NULL when there is none. */
+/* metric "": the first of this table and norm. NULL without one. */
 const published_value *published_find(const published_values *p, const char *table,
                                       const char *norm, const char *metric);
 
@@ -138,8 +138,7 @@ sr_status table_picked_value(const sr_runfile *run, const sr_run_metric *metric,
 sr_status table_last_value(const sr_runfile *run, const char *name, double *value, sr_failure *why);
 /* Mean and variance TID in percent. */
 sr_status table_run_tid(const run_identity *r, measurement m[2], sr_failure *why);
-/* True when a run's metric is what the paper's column shows: valid_ppl of its ppl, any of
-   `metric`. */
+/* True when a run's metric is the paper's column: valid_ppl of its ppl, any of `metric`. */
 bool table_metric_agrees(const char *metric, const char *papers);
 /* The first metric, in the order of declaration, that has a finite value; "" without any. */
 sr_status table_run_leading_metric(const run_identity *r, run_word metric, sr_failure *why);

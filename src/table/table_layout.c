@@ -97,7 +97,7 @@ static sr_status read_column(layout *t, const table_lines *l, sr_failure *why) {
 
 /* -- the file -------------------------------------------------------------------------------- */
 
-/* Next line of a layout; the header line is none. */
+/* Next line of a layout, without the header line. */
 static sr_status next_line(table_lines *l, bool *more, sr_failure *why) {
     sr_status status;
     do {

@@ -365,7 +365,7 @@ static void print_headings(const grid *g) {
     printf(" \\\\\n");
 }
 
-/* A rule between pre- and post-norm, and before what the paper lacks. */
+/* A rule between pre- and post-norm, and before columns that the paper lacks. */
 static bool begins_block(const grid *g, int row) {
     const grid_row *a = &g->row[row - 1], *b = &g->row[row];
     if (a->of < 0 || b->of < 0) return a->of != b->of;

@@ -18,7 +18,7 @@ sr_status trainer_check_record(trainer *r, sr_failure *why) {
     return f->status;
 }
 
-/* Rows do not wait for what takes long beside the steps. */
+/* Rows do not wait for work that is long compared with the steps. */
 sr_status trainer_flush(trainer *r, sr_failure *why) {
     run_record_flush_rows(r->record);
     return trainer_check_record(r, why);

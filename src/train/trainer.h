@@ -146,8 +146,8 @@ sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, s
 /* The part of it that a trained model needs: parameters and running values. */
 sr_status train_model_each(model *m, state_visit_fn *visitor, void *context, sr_failure *why);
 
-/* Dumps of the first steps (dump.c). Open: refuses what cannot be written, before anything is read.
- * Weights: after the last update. Step: after each one; loss is the summed one.
+/* Dumps of the first steps (dump.c). Open: rejects files that cannot be written, before anything is
+ * read. Weights: after the last update. Step: after each one; loss is the summed one.
  * Close: writes the dumps of a shorter run; returns `so_far`, or its own failure. */
 sr_status trainer_dump_open(trainer *r, sr_failure *why);
 sr_status trainer_dump_weights(trainer *r, sr_failure *why);
@@ -158,7 +158,7 @@ sr_status trainer_dump_close(trainer *r, sr_status so_far, sr_failure *why);
 /* Checkpoints (checkpoint_policy.c). Open: finds the metric of --keep-best. Evaluated: after a
  * validation. Between: after an update, when it is time for one. Last: when a signal ends the run.
  * Close: handles the checkpoints of the run that this one replaces. They are removed when this
- * run's file has the name (named), and come back when this run has not begun. */
+ * run's file has the name (named), and restored when this run has not begun. */
 sr_status trainer_checkpoints_open(trainer *r, sr_failure *why);
 void trainer_checkpoint_evaluated(trainer *r, const train_eval *e);
 sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *why);

@@ -84,7 +84,7 @@ void mix_fit_free(mix_fit *f);
 void mix_fit_add(mix_fit *f, int fold, const double *z, const double *const *y);
 /* b [count, width]: the coefficients from all folds but this one. */
 void mix_fit_solve(const mix_fit *f, int fold, const mix_model *m, double *b);
-/* Sum of squares that is left, each fold by the coefficients of the others; b: room for them. */
+/* Remaining sum of squares, each fold by the coefficients of the others; b: memory for them. */
 double mix_fit_left(const mix_fit *f, const mix_model *m, double *b);
 
 /* -- shares: batchmix_explain.c -------------------------------------------------------------- */

@@ -23,7 +23,7 @@ enum { QUANTILES_MOST = 5 };
 typedef struct column_quantiles {
     int64_t finite;            /* number of finite values */
     double least, largest;     /* infinite, least above largest, if there are none */
-    double at[QUANTILES_MOST]; /* NaN if there are none */
+    double at[QUANTILES_MOST]; /* NaN without any */
 } column_quantiles;
 /* p [quantiles] ascending. Reorders value [count]. */
 column_quantiles quantiles_make(double *value, int64_t count, const double *p, int quantiles);

@@ -246,8 +246,8 @@ static sr_status check_features(const settings *s, sr_failure *why) {
     return SR_OK;
 }
 
-/* Values of features at a step do not depend on initial running values; quantiles over steps of
- * what compares with running values do. */
+/* Values of features at a step do not depend on initial running values. Quantiles over steps of
+ * comparisons with running values do. */
 static sr_status print_features(const analysis *a, const settings *s, const run_set *set,
                                 const char *command, sr_failure *why) {
     const bool keep = !s->quantiles && strcmp(s->startup, "auto") == 0;

@@ -60,7 +60,7 @@ typedef struct analysis {
                                 sr_failure *why);
     void (*features_help)(void);
     /* Not NULL: prints columns and rows in place of the summary if --stat has its default value.
-     * chosen->wanted is that list then. */
+     * Then it is chosen->wanted. */
     sr_status (*print_sites)(const step_table *j, sr_failure *why);
 } analysis;
 

@@ -10,7 +10,7 @@
 enum { RUN_WORD = 96 }; /* names and labels */
 typedef char run_word[RUN_WORD];
 
-/* Appends to a text, after the separator if it is not empty; cuts what does not fit. */
+/* Appends to a text, after the separator if it is not empty; cuts the text to the size. */
 void text_append(char *text, size_t size, const char *separator, const char *more);
 
 /* The unit of /steps/tokens, from the units of the metrics: "image" if the first loss is in nats

@@ -180,7 +180,7 @@ static const char *end_of_line(const option_line *l) {
 }
 
 /* Settings that a has and b has otherwise, or not at all: `missing` counts only the latter. Runs of
- * one program have most lines alike and in one order: these are passed over, since analyses of many
+ * one program have most lines alike and in one order. These are skipped, since analyses of many
  * runs compare each pair. */
 static int count_other_settings(const run_identity *a, const run_identity *b, bool missing) {
     const char *at = a->info->config, *there = b->info->config;

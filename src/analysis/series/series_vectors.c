@@ -228,7 +228,7 @@ static sr_status chunk_read(pass *p, block_buffer *w) {
     return status;
 }
 
-/* Takes the next chunk and reads it; false if there is none, or after a failure. */
+/* Takes the next chunk and reads it; false after the last one, or after a failure. */
 static bool chunk_take(pass *p, block_buffer *w) {
     if (p->status != SR_OK || p->at >= p->count) return false;
     const int64_t within = (p->first + p->at) % p->block, left = p->count - p->at;

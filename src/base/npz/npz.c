@@ -78,7 +78,7 @@ npz_reader *npz_open(const char *path, sr_failure *why) {
         sr_fail(why, SR_MEMORY, "%s: out of memory", path);
         return NULL;
     }
-    if (strlen(path) >= NPZ_PATH) /* unreached: stat refuses such a path */
+    if (strlen(path) >= NPZ_PATH) /* unreached: stat rejects such a path */
         sr_fail(why, SR_USAGE, "%.64s...: %s", path, strerror(ENAMETOOLONG));
     else
         r->zip = open_zip(strcpy(r->path, path), why);

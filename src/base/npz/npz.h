@@ -45,7 +45,7 @@ sr_status npz_check_path(const char *path, bool force, sr_failure *why);
 
 /* NULL on failure, also where PATH.part exists. Nothing is written yet. */
 npz_writer *npz_create(const char *path, bool force, sr_failure *why);
-/* Copies one array. A name that is taken is refused. */
+/* Copies one array. A duplicate name is rejected. */
 sr_status npz_add(npz_writer *w, const char *name, const npz_array *a, sr_failure *why);
 int64_t npz_added(const npz_writer *w); /* arrays so far */
 /* Writes all of them as PATH.part, renames when the file is whole, frees the writer. After a

@@ -83,7 +83,7 @@ static sr_status read_type(const char *header, const char *what, npz_array *a, s
                    what, length < 32 ? (int)length : 32, at);
 }
 
-/* One dimension of the tuple at *at; false when there is none. */
+/* One dimension of the tuple at *at; false without one. */
 static bool read_dimension(const char **at, int64_t *dim) {
     if (**at < '0' || **at > '9') return false;
     char *end;

@@ -20,7 +20,7 @@
 typedef enum {
     OPTION_FLAG,   /* bool */
     OPTION_INT,    /* int64_t, low <= value <= high */
-    OPTION_REAL,   /* double,  low <= value <= high; nan is refused */
+    OPTION_REAL,   /* double, low <= value <= high; nan is rejected */
     OPTION_TEXT,   /* char[OPTION_TEXT_SIZE] */
     OPTION_CHOICE, /* char[OPTION_TEXT_SIZE], one of the words in `choices` */
     OPTION_LIST,   /* option_list: each time it is given adds a text; default "". Not for dumps */
@@ -132,7 +132,7 @@ bool options_lists(const char *words, const char *key);
 /* True when the row's value has an effect. */
 bool options_has_use(const option *row, const void *values);
 
-/* Refuses the first option that was given without an effect. A value from a file counts if it
+/* Rejects the first option that was given without an effect. A value from a file counts if it
    differs from `base`: files of options_dump may have all rows. */
 sr_status options_check_use(option_table table, const void *values, const void *base,
                             const option_origin *origin, sr_failure *why);
@@ -172,7 +172,7 @@ void options_skip_equal(const char **a, const char **b);
 /* True when the text omits options without effect: a missing one is then no difference. Older
  * texts have all options. */
 bool options_left_out(const char *text);
-/* The value without quotes and escapes, cut to size; "" when there is none. */
+/* The value without quotes and escapes, cut to size; "" without a value. */
 void options_line_value(const char *text, const char *key, char *value, size_t size);
 
 /* The --help section: groups, keys, types, live defaults, ranges, units. */

@@ -94,7 +94,7 @@ int tool_print_version(const tool *t) {
     return tool_finish(t, TOOL_DONE);
 }
 
-/* Appends one argument, quoted for a shell; `out` has room for it. Returns the new end. */
+/* Appends one argument, quoted for a shell; `out` is large enough for it. Returns the new end. */
 static char *append_argument(char *out, const char *text) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-./:=,+@%";

@@ -50,7 +50,7 @@ int tool_print_version(const tool *t);
 /* The command line, program without its folder, arguments quoted where a shell would need it.
  * Call before options_parse, which moves arguments. malloc'd. */
 char *tool_command(const tool *t);
-/* The argument as a shell wants it, malloc'd; NULL without memory. */
+/* The argument, quoted for a shell, malloc'd; NULL when out of memory. */
 char *tool_argument(const char *text);
 
 /* Name nearest to `given` in names[count], or NULL. The edit distance, without case, is at most 2

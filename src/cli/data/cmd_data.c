@@ -1,4 +1,5 @@
-/* cmd_data.c -- statrec data DIRECTORY|FILE...: what a folder of data holds, and what reads it. */
+/* cmd_data.c -- statrec data DIRECTORY|FILE...: lists the data sets in a folder and the commands
+ * that read them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

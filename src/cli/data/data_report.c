@@ -97,7 +97,7 @@ static void print_odd_counts(oddities *o, const data_counts *c, data_split split
     odd_count(o, split, what, c->uneven, all);
 }
 
-/* The warnings of training; shares of what occurs again are in the counts. */
+/* The warnings of training; fractions of repeated records are in the counts. */
 static void print_warnings(oddities *o, const char *warnings) {
     for (const char *at = warnings; *at; at += *at == '\n') {
         const int length = (int)strcspn(at, "\n");

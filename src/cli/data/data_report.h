@@ -11,7 +11,7 @@ sr_status data_report_print(const folder_files *files, const data_finding *set, 
                             sr_failure *why);
 /* Prints files that no data set uses, and omitted files. */
 void data_report_others(const data_found *found);
-/* An error that names what the files are. */
+/* An error that names the kinds of the files. */
 void data_report_nothing(const tool *t, const data_found *found);
 
 #endif

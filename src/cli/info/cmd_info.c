@@ -179,7 +179,7 @@ static void print_values(const char *name, int digits, const double *value, int6
     printf("%*s", (int)(EVALS_SHOWN - count) * 13, "");
 }
 
-/* Name, last values (blank if there are none), unit and direction. */
+/* Name, last values (blank without any), unit and direction. */
 static void print_metric(const sr_runfile *f, const sr_run_metric *m, int64_t first, int64_t count,
                          sr_failure *why) {
     static const char *const direction[] = {", less is better", "", ", more is better"};

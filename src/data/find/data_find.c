@@ -1,5 +1,5 @@
-/* data_find.c -- recognizes data sets; see data_find.h. A function for each layout adds what it
- * finds.
+/* data_find.c -- recognizes data sets; see data_find.h. The function of each layout adds its data
+ * sets.
  *
  * A set starts at a training file. Its validation and test files have the same name except for the
  * word of the split; else the first files of the same kind.
@@ -192,8 +192,8 @@ static void find_polarity(data_found *found) {
 
 enum { LANGUAGES_MOST = 16 };
 
-/* PREFIX.LANG or PREFIX.LANG.xml. Returns the language's length, 0: there is none; *prefix: the
- * length of PREFIX. */
+/* PREFIX.LANG or PREFIX.LANG.xml. Returns the language's length, 0 without one; *prefix: the length
+ * of PREFIX. */
 static int language_of(const char *name, int *prefix) {
     static const char *const others[] = {"txt", "csv", "tsv", "bin", "zip", "neg", "pos", "dev",
                                          "val", "tst", "xml", "tok", "dp",  "gz",  "bz2", "xz",

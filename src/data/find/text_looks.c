@@ -1,4 +1,4 @@
-/* text_looks.c -- which reader a text looks made for; see text_looks.h. */
+/* text_looks.c -- guesses which reader fits a text; see text_looks.h. */
 #include "data/find/text_looks.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* text_looks.h -- which reader a text looks made for, by its first lines. The reader decides: this
- * only chooses the one that is asked. */
+/* text_looks.h -- guesses which reader fits a text, by its first lines. This only chooses the
+ * reader to try; the reader decides. */
 #ifndef DATA_FIND_TEXT_LOOKS_H
 #define DATA_FIND_TEXT_LOOKS_H
 

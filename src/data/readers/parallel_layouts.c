@@ -126,7 +126,7 @@ sr_status parallel_strip_markup(file_bytes *f, int64_t *lines, int64_t **number,
     while (next_sentence(&w)) {
         memmove(f->byte + size, w.sentence.byte, w.sentence.length); /* never beyond the line */
         size += w.sentence.length;
-        f->byte[size++] = '\n'; /* the tag of the first line left room for it */
+        f->byte[size++] = '\n'; /* the tag of the first line left space for it */
         (*number)[(*lines)++] = w.at.number;
     }
     if (w.wrong)

@@ -334,7 +334,7 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
     if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
     for (int i = 0; i < l.labels.count; i++) dataset_add_class(d, l.labels.name[i]);
     if (status == SR_OK) {
-        /* The classes by name, in their order, so that a heading taken for a class is seen. */
+        /* The classes by name, in their order: it shows a heading that was read as a class. */
         const int shown = l.labels.count > 10 ? 9 : l.labels.count;
         for (int i = 0; i < shown; i++)
             dataset_note(d, "%s %s", i ? "," : "; labels", l.labels.name[i]);

@@ -1,4 +1,4 @@
-/* running_set.h -- running text in memory and the windows made of it; what read_text.c fills. */
+/* running_set.h -- running text in memory and its windows; read_text.c fills it. */
 #ifndef DATA_SETS_RUNNING_SET_H
 #define DATA_SETS_RUNNING_SET_H
 

@@ -109,7 +109,7 @@ void sentence_set_batch(sentence_set *s, int slot, data_split split, int64_t epo
                         batch *b);
 /* Positions with a word or a mark, and all positions, over the batches of the first epoch. */
 void sentence_set_fill(sentence_set *s, int64_t *words, int64_t *positions);
-/* Size of the dictionary of characters, with padding and unknown; 0: there are none. */
+/* Size of the dictionary of characters, with padding and unknown; 0: no characters. */
 int64_t sentence_set_characters(const sentence_set *s);
 
 #endif

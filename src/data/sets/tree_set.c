@@ -251,7 +251,7 @@ static void make_row(const tree_split *p, const data_trees *t, int64_t transitio
     const int64_t k = find_sentence(p, transition), start = t->bank->start[p->kept[k]];
     const int32_t words = (int32_t)(t->bank->start[p->kept[k] + 1] - start);
     const int32_t *label = p->of->label + start;
-    arc_begin(state, words, false); /* has room for the longest */
+    arc_begin(state, words, false); /* large enough for the longest */
     for (int64_t i = p->start[k]; i < transition; i++) {
         const arc_kind kind = (arc_kind)p->kind[i];
         arc_apply(state, kind, label_of(state, kind, label));

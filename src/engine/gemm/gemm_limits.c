@@ -14,7 +14,7 @@
 
 #include "engine/gemm/gemm.h"
 
-/* OpenBLAS: a buffer has 128 MiB of addresses. SPARE: what libraries need for their first calls. */
+/* OpenBLAS: a buffer has 128 MiB of addresses. SPARE: memory of the libraries' first calls. */
 enum { BUFFER_MIB = 129, STACK_MIB = 9, SPARE_MIB = 96, KEPT = 256 };
 
 /* OpenBLAS has these, the reference BLAS has not. */

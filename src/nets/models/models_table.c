@@ -1,4 +1,4 @@
-/* models_table.c -- the table of models and what all of them share. */
+/* models_table.c -- the table of models and their shared functions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

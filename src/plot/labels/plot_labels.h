@@ -9,7 +9,7 @@
 
 typedef struct plot_labels {
     int runs;
-    char (*label)[128]; /* [runs] what differs between the runs: "resnet20, cifar10" */
+    char (*label)[128]; /* [runs] differences between the runs: "resnet20, cifar10" */
     char (*full)[128];  /* [runs] model, norm, data, seed */
     char shared[128];   /* common to all runs: "bn" */
 } plot_labels;

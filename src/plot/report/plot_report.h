@@ -63,7 +63,7 @@ const char *report_run_name(const report *r, int run);
 /* The number of runs with their own figures, and a line on the others. */
 int report_own(const report *r);
 void report_others(report *r);
-/* Not for want of data in the runs. */
+/* True for failures with another cause than missing data of the runs. */
 bool report_is_fatal(sr_status status);
 
 /* -- figures: plot_report_figures.c ----------------------------------------------------------- */

@@ -16,7 +16,7 @@ enum { FIGURES = 3, FINDINGS = 6, ALL = 4, FEW = 2 };
  * can fill is drawn. It has the options of the finding's own command if that draws this figure. */
 typedef struct answer_figure {
     const char *question, *figure, *option, *value; /* option "": none */
-    int runs; /* at most: a panel for each leaves room for few */
+    int runs; /* at most: the panels of more runs would be too small */
     const char *shows;
 } answer_figure;
 

@@ -9,7 +9,7 @@
 #include "plot/report/plot_report.h"
 
 enum { COLUMNS = 6, VALUE = 512, ROWS = 400 };
-/* A file of anybody's may have any configuration: no more lines of it are compared, and none of a
+/* An untrusted file may have any configuration: no more lines of it are compared, and none of a
  * longer one. */
 enum { LINES = 500, LONGEST = 1 << 16 };
 

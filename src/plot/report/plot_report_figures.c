@@ -57,7 +57,8 @@ static plot_controls controls_for(const plot_template *t, plot_controls c) {
     return c;
 }
 
-/* The labels of these runs, as for --labels, when the user gave any; text has room for them. */
+/* The labels of these runs, as for --labels, when the user gave any; text is large enough for
+ * them. */
 static void labels_for(const report *r, const int *run, int runs, char *text) {
     for (int i = 0; r->request->labels[0] && i < runs; i++) {
         if (i) *text++ = ',';
@@ -106,7 +107,7 @@ sr_status report_draw(report *r, const report_drawing *d, sr_failure *why) {
     return status;
 }
 
-/* With what the figure takes of the user's options. */
+/* With those of the user's options that the figure takes. */
 static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
                            sr_failure *refusal, sr_failure *why) {
     return report_draw(r,
@@ -158,7 +159,7 @@ static bool leave_out(const report *r, const plot_template *t, waiting *w, int r
 }
 
 /* Draws as many of the waiting runs as the figure takes. The next ones replace those that an
- * analysis refuses. number: appended to the file's name, 0 for none. */
+ * analysis rejects. number: appended to the file's name, 0 for none. */
 static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, FILE *notes,
                            sr_failure *why) {
     char name[PLOT_PATH + 32], part[16] = "";

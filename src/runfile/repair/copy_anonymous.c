@@ -34,7 +34,7 @@ static bool has_word(const char *text, const char *word, size_t length) {
     return false;
 }
 
-/* "/home/ann/x", "~/x" and "C:\x" are paths; "g / s" and "sum_g/n" are none. */
+/* "/home/ann/x", "~/x" and "C:\x" are paths; "g / s" and "sum_g/n" are not. */
 static bool has_path(const char *text) {
     for (const char *at = text; *at; at++) {
         if (at > text && !isspace((unsigned char)at[-1]) && !strchr("\"'=:,(;[", at[-1])) continue;

@@ -7,8 +7,8 @@
 /* Empties host, git, command, parent, times and reason, and program and version of other programs.
  * model and data too if they contain a path or one of the identifying words. */
 void copy_anonymous_info(const sr_runfile *f, sr_run_info *info);
-/* Lines of the configuration of `statrec train` whose option `shares` allows and that do not
- * identify anybody; "" of other programs. malloc'd; NULL when out of memory. */
+/* Lines of the configuration of `statrec train` whose option `shares` allows and that identify
+ * nobody; "" of other programs. malloc'd; NULL when out of memory. */
 char *copy_anonymous_config(const sr_runfile *f, bool (*shares)(const char *key));
 /* Replaces the names in the texts of /copy by "-"; empties all texts if they contain identifying
  * words. */

@@ -105,7 +105,7 @@ static sr_status check_overlap(const part *before, const part *at, sr_failure *w
     sr_fail(why, SR_USAGE, "%s: begins at step %lld, but %s ends at step %lld: their steps overlap",
             at->f->path, (long long)at->plan.first_step, before->f->path,
             (long long)before->plan.last_step);
-    if (at->plan.first_step > 0) /* else there is none before */
+    if (at->plan.first_step > 0) /* else it has no step before */
         sr_hint(why, "copy the steps before %lld of the other file first: --phase 0:%lld",
                 (long long)at->plan.first_step, (long long)at->plan.first_step - 1);
     return SR_USAGE;

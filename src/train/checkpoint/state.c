@@ -1,4 +1,5 @@
-/* state.c -- the one list of what a run's future depends on, besides its configuration and data. */
+/* state.c -- the one list of all state that a run's future depends on, besides its configuration
+ * and data. */
 #include <stdio.h>
 
 #include "train/trainer.h"

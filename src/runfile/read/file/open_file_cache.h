@@ -1,4 +1,4 @@
-/* open_file_cache.h -- limits how many of many run files HDF5 has open, and what an open file
+/* open_file_cache.h -- limits how many of many run files HDF5 has open; data that an open file
    caches. */
 #ifndef RUNFILE_READ_FILE_OPEN_FILE_CACHE_H
 #define RUNFILE_READ_FILE_OPEN_FILE_CACHE_H
