@@ -1,4 +1,4 @@
-"""What an audit measures of an output: loss, metrics, or its difference from another output."""
+"""Measures of an output in an audit: loss, metrics, or the difference from another output."""
 import collections.abc
 import inspect
 import math
@@ -37,7 +37,7 @@ class Measure:
 
     def cost(self, regime, other, of=None):
         """Interval of how much worse it is with regime than with the other, paired by batches.
-        of: values of the first in place of its own, of the first batches."""
+        of: values for the first in place of its own, from the first batches."""
         sign = -1 if self.more else 1
         worse = self.values[regime] if of is None else of
         return mean_of([sign * (a - b) for a, b in zip(worse, self.values[other])])

@@ -1,4 +1,4 @@
-"""Forward passes that wait for their backward passes, and what is done then: a launch, or less."""
+"""Forward passes that wait for their backward passes; then a launch, or less, follows."""
 import functools
 import time
 
@@ -170,7 +170,7 @@ class NodeWaiting:
         if self.plan.squares or self._at_once():
             sums(g, vectors, slot)
         else:
-            # detached: a gradient that somebody else holds would be copied for .grad
+            # detached: a gradient with another reference would be copied for .grad
             sum_g, sum_gx = sum_g.detach(), sum_gx.detach()
             self.cards.vectors.append((slot, (*vectors[:2], sum_g, sum_gx), (sum_g._version, sum_gx._version),
                                        self.card, placed))

@@ -49,7 +49,7 @@ class Reader:
     # -- calls --------------------------------------------------------------------------------
 
     def _call(self, name, *arguments):
-        """What the function of this name returns for this file."""
+        """The result of the function with this name for this file."""
         with locked():
             return getattr(library(), name)(self._handle.pointer, *arguments)
 
@@ -61,7 +61,7 @@ class Reader:
 
     @staticmethod
     def _several(ask):
-        """What ask(0), ask(1), ... return, until it is None."""
+        """The results of ask(0), ask(1), ... before the first None."""
         found = []
         while True:
             thing = ask(len(found))

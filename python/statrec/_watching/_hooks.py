@@ -55,7 +55,7 @@ class Handle:
         for name in _DICTS:
             if (
                 type(own.get(name)) is OrderedDict and not own[name]
-            ):  # handles of other hooks know their dict
+            ):  # handles of other hooks refer to their dict
                 own[name] = _Dict()
         register = module.register_forward_pre_hook if before else module.register_forward_hook
         self._handle = register(hook, **options)
