@@ -1,8 +1,8 @@
 """libstatrec: found, loaded and checked at first use; its failures as statrec.Error.
 
 It is loaded RTLD_LOCAL: with RTLD_GLOBAL its HDF5 would serve the calls of any other HDF5 in the
-process, as the one inside h5py, and break it. No two threads may be in one HDF5: every call into
-the library is made holding `locked()`.
+process, such as h5py's, and break it. No two threads may be in one HDF5: every call into the
+library is made holding `locked()`.
 """
 from __future__ import annotations
 

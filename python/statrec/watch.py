@@ -55,10 +55,10 @@ class Watch:
     alpha: weight of the OLD running value if the module has no running statistics. eps: for
     observed modules. repeat: "last" records the last of several passes in a step, "merge" all of
     them as one batch; None: the last, with a warning. phases: names of passes that are kept apart,
-    each with sites of its own (`with run.phase("real"):`). ranks: "merge" or "own" with
-    torch.distributed (None: merge if there is a SyncBatchNorm or sync=True); with "own" rows and
-    loss are those of rank 0. every=N: record the sites in every N-th step (and rows of /steps always).
-    vectors=False: scalars only. gradient_norms=False: omit dx_norm, direct_norm and their bn
+    each with separate sites (`with run.phase("real"):`). ranks: "merge" or "own" with
+    torch.distributed (None: merge if there is a SyncBatchNorm or sync=True); with "own" rows and loss are rank 0's.
+    every=N: record the sites in every N-th step (and rows of /steps always). vectors=False: scalars only.
+    gradient_norms=False: omit dx_norm, direct_norm and their bn
     variants, which cost a pass over g. on_error: "warn" continues without recording, "raise" stops
     the training. kind: a text, or a function of a site's name. start: steps before this run;
     default: 0, with resume=True the last step of the file. Its rows after start are replaced.

@@ -36,8 +36,8 @@ class Measure:
         return mean_of(self.values[regime])
 
     def cost(self, regime, other, of=None):
-        """Interval of how much worse it is with regime than with the other, paired by batches.
-        of: values for the first in place of its own, from the first batches."""
+        """Interval of how much worse regime is than the other one, paired by batches. of: values for
+        the first in place of its own, from the first batches."""
         sign = -1 if self.more else 1
         worse = self.values[regime] if of is None else of
         return mean_of([sign * (a - b) for a, b in zip(worse, self.values[other])])

@@ -7,7 +7,7 @@ from . import _kernels
 
 
 class Plan:
-    """Of x as it is: its rows, its launches."""
+    """Plan for x in its layout: its rows, its launches."""
 
     def __init__(self, tap, x, norms):
         self.shape, self.stride, self.dtype, self.device = x.shape, x.stride(), x.dtype, x.device

@@ -62,7 +62,7 @@ class Waiting:
         shared.seconds += time.perf_counter() - start
 
     def _take(self, g, x):
-        """As it is done for the first time: what is found out is kept where the next pass will be like it."""
+        """The first time: findings are kept if the next pass will be like this one."""
         plan, tap, card = self.plan, self.card.tap, self.card
         if not tap.reads("the gradient of its output", g):
             return

@@ -141,7 +141,7 @@ class Reader:
         return sites
 
     def _rows(self, group, committed, optional=()):
-        """Rows that every column of a group has, at most what was committed."""
+        """Rows that every column of a group has, at most the committed ones."""
         columns = [column for name, column in self.file[group].items() if name not in optional]
         counts = [column.shape[0] for column in columns]
         return min([int(self.file[f"state/committed_{committed}"][()]), *counts])

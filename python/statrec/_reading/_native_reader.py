@@ -54,7 +54,7 @@ class Reader:
             return getattr(library(), name)(self._handle.pointer, *arguments)
 
     def _read(self, name, *arguments):
-        """The same of functions that return a status."""
+        """The same for functions that return a status."""
         why = _abi.Failure()
         if self._call(name, *arguments, ctypes.byref(why)):
             raise error_of(why)

@@ -72,7 +72,7 @@ class Counts:
             self._judge(wide, xhat, judged)
 
     def _judge(self, x, xhat, judged):
-        """below, judged: saturated inputs of so many."""
+        """below, judged: number of saturated inputs, and of inputs."""
         median = _quantile(self.histogram.cpu(), 1, 2)
         small = x.abs() <= median
         fits = small & judged

@@ -21,8 +21,8 @@ class Derived:
             _activations.declare(recorder)
 
     def of_modules(self, taps, running):
-        """Declares what depends on whether modules have running statistics of their own. running: the statistics by
-        site."""
+        """Declares the scalars that depend on whether modules have their own running statistics. running: the
+        statistics by site."""
         if self._recorder is None:
             return
         if self._forward:

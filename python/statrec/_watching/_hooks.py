@@ -48,7 +48,8 @@ class _Dict(OrderedDict):
 
 
 class Handle:
-    """Of a hook of ours; before: it comes before the forward pass. options: of torch's function."""
+    """Handle of one of our hooks; before: it runs before the forward pass. options: of torch's
+    function."""
 
     def __init__(self, module, hook, before=False, **options):
         self._module, own = weakref.ref(module), vars(module)

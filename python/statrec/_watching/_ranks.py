@@ -24,7 +24,7 @@ class Alone:
 
     @staticmethod
     def agree(work):
-        """What work() returns."""
+        """The result of work()."""
         return work()
 
 

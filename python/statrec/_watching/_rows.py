@@ -27,7 +27,7 @@ class Rows:
         self._sites, self._scalars, self.declared = {}, {}, False
         self._settled = None  # taps in the order of the file
         self.silent = set()  # sites without rows up to now
-        self.full, self.lacking = 0, {}  # steps with rows; {site: those in which it has none}
+        self.full, self.lacking = 0, {}  # steps with rows; {site: steps in which it has none}
 
     @property
     def resumes(self):

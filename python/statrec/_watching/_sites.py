@@ -26,7 +26,7 @@ class Site:
     calls: the functional norms within the module are recorded, not its own input and output. named: {statistic of the
     file: buffer} of running
     values that are neither mean nor variance. stock: the module ends with its norm, whose result it does not need itself.
-    signature: a Signature, where the module is what is recorded only if it is called so.
+    signature: a Signature, if the module is recorded only when it is called this way.
     """
 
     def __init__(self, name, module):
@@ -66,8 +66,8 @@ def plain_name(name):
 
 
 def _fitting(name, taken):
-    """A name as the file can have it: without control characters and no replica (NAME@K), of one that is too long the
-    end, another one for each site."""
+    """A name that the file can have: without control characters and no replica (NAME@K), the end of a name that is too
+    long, different for each site."""
     name = "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)
     name = re.sub(r"(?<=.)@(?=[1-9][0-9]*$)", "@~", name)
     for number in range(len(taken) + 1):

@@ -111,7 +111,7 @@ def _fused(g, x, center):
 
 
 def _blocks(x):
-    """x [R, d] as [B, K d], K columns of blocks with B rows each, and what is left over [r, d]."""
+    """x [R, d] as [B, K d], K columns of blocks with B rows each, and the remaining rows [r, d]."""
     rows, width = x.shape
     count = max(1, rows // _BLOCK)
     head = rows // count * count

@@ -11,8 +11,8 @@ node      a hook of the autograd node that made the output: sees g whatever is d
           5e-7 and 3e-6. And it is that of one forward pass only when there was one. It is not used.)
 through   within hooks for saved tensors (activation checkpointing without reentry, offloading) a
           node's hook would hold x alive. There the output goes through an autograd.Function that
-          saves x as any operation does and marks the output dirty, so that in-place operations
-          behind it still work. A forward pass and its recomputation must save the same tensors:
+          saves x as any operation does and marks the output dirty, so that later in-place
+          operations still work. A forward pass and its recomputation must save the same tensors:
           the Function is applied in both, also after the recorder has failed in between. torch
           ends a recomputation by an exception out of the saving; it is not caught here.
 compiled  torch.compile sees no hooks of nodes: a Function again, which hands all sums as the
@@ -395,8 +395,8 @@ class Tap(Hook):
     def keep(self, kind, tensors, gamma, counts, serial):
         """A backward pass came: the five sums (None: not known) and the gain, safe from later steps.
 
-        On the CPU they are copied to rows that are made once: small tensors that live on among the
-        freed activations keep their memory from being used again, which costs more than all sums.
+        On the CPU they are copied to preallocated rows: small tensors that live on among the freed
+        activations would keep their memory from being reused, which costs more than all sums.
         """
         if tensors[0].is_cpu:
             self.arrived(self.place().fill(kind, tensors, gamma, counts, serial))
@@ -415,8 +415,8 @@ class Tap(Hook):
         self.passes.append(caught)
 
     def counts(self, serial):
-        """Whether a backward pass that comes now counts; passes that it replaces go. serial: of its forward
-        pass, of which the last one counts in "last"."""
+        """Whether a backward pass that comes now counts; passes that it replaces go. serial: of its forward pass; the
+        last one counts in "last"."""
         shared, passes = self.shared, self.passes
         if self.late(serial):
             return False

@@ -58,7 +58,7 @@ def _of_class(cls):
 
 
 def _of(value, depth):
-    """The same of a function, or a partial or method of one; depth: calls that are followed."""
+    """The same for a function, or a partial or method of one; depth: calls that are followed."""
     value = value.func if isinstance(value, functools.partial) else getattr(value, "__func__", value)
     if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
         return

@@ -51,7 +51,7 @@ def recompute(
     *,
     call: Optional[Callable[[nn.Module, Any], Any]] = None,
 ) -> nn.Module:
-    """Replaces running statistics by those of whole batches of data; returns the model.
+    """Replaces running statistics by statistics of whole batches of data; returns the model.
 
         statrec.nn.recompute(model, train_loader, batches=200)
 

@@ -222,7 +222,7 @@ def state(args, name):
 
 
 def state_of_file(args, path):
-    """The same of one file."""
+    """The same for one file."""
     if not os.path.exists(path):
         return None
     return status_in(os.path.join(args.bin, "statrec"), path, os.stat(path).st_mtime_ns)

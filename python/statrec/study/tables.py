@@ -94,9 +94,9 @@ def is_done(args, experiment, name, without_file):
 
 
 def runs_of(args, block, factors, after=False, without_file=False):
-    """[(name, labels)] of a block's runs, whose labels are those of `only`, and the names of those that are
-    done (without_file: or of which only what came after them was kept). The name of the experiment is a label too, and
-    after: the label of the command after the run."""
+    """[(name, labels)] of a block's runs with the labels of `only`, and the names of complete runs (without_file: also
+    runs of which only results of later commands were kept). The name of the experiment is a label too, and after: the
+    label of the command after the run."""
     runs, done, known = [], [], set()
     for name in block.experiments:
         experiment = experiment_of(args, name, block.where)
@@ -341,8 +341,8 @@ class Lines:
 
 
 class Published:
-    """published=TABLE,... [metric=NAME,...] [norm=NAME,...]: a column for each metric of a table; values with a note have a
-    dagger, and the notes stand below"""
+    """published=TABLE,... [metric=NAME,...] [norm=NAME,...]: a column for each metric of a table; values with a note
+    have a dagger, and the notes are below"""
 
     def __init__(self, words, where):
         _, given = split_words(words)

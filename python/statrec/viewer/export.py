@@ -31,7 +31,7 @@ from .panels.runs import differ
 BINS = 2000  # points of a series
 MOST = 20 << 20  # bytes of the file
 _LEAST_BINS = 100
-MOST_RUNS = 6  # runs with panels of their own
+MOST_RUNS = 6  # runs with their own panels
 _SITES, _STATS, _SCALARS, _VECTORS, _OWN = 4, 6, 2, 2, 12  # that are drawn of each run
 _OF_HEAD = re.compile(r"_head[0-9]+$")  # a statistic of the whole site replaces these
 _QUANTITIES = 8  # of the runs side by side
@@ -176,7 +176,7 @@ def _sites(page: Still, scalar: str = "") -> list[str]:
 
 
 def _of_run(page: Still) -> Iterator[tuple[str, list[Optional[Piece]]]]:
-    """(title, pieces) of the panels of a run; the first piece is unfolded."""
+    """(title, parts) of the panels of a run; the first part is unfolded."""
     run = page.run
     try:
         scalars, vectors = run.scalars, run.vectors

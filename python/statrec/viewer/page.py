@@ -83,7 +83,7 @@ class Page:
         return next((name for name in usual if name in options), options[0] if options else "")
 
     def ends(self, run: Any) -> tuple[Optional[float], Optional[float]]:
-        """Ends of the x axis, None where it is not zoomed."""
+        """Ends of the x axis, None without zoom."""
         return self.state["from"], self.state["to"]
 
     def window(self, run: Any) -> Any:
@@ -316,5 +316,5 @@ class Page:
 
 
 def start(page: Page) -> None:
-    """Lets a page look at its files, in a session of Panel's."""
+    """Lets a page check its files, in a session of Panel's."""
     panel.state.add_periodic_callback(page.tick, period=_PERIOD)

@@ -16,10 +16,10 @@ TABLE_ROWS = 20  # of the table below a figure; the CSV has all
 
 
 class Panel:
-    """One panel. A subclass sets name, title, uses (fields of the state that it shows), and says
+    """One panel. A subclass sets name, title, uses (fields of the state that it shows), and defines
 
     controls() -> widgets; draw(): figures of the current state into self.view; sentence() -> text;
-    data() -> (column names, rows) for the CSV; and, where there are such, figure_command() and
+    data() -> (column names, rows) for the CSV; and, if it has commands, figure_command() and
     data_command(), and rows() for a shorter table of text.
     """
 
