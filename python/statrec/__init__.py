@@ -74,8 +74,8 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     look like norms and are not recorded. forward=True: every forward pass is recorded in any mode,
     nothing of gradients. labels: names of domains or clients for run.step(label=...). on_finding: a
     function of a finding of diagnose, called once for each every findings_every steps and at the
-    end. Other options are statrec.Recorder's: force=True, resume=True, planned_steps=N, vectors=False, vectors_every=N
-    (0: never; -1, the default: as often as size_limit and overhead
+    end. Other options are statrec.Recorder's: force=True, resume=True, planned_steps=N,
+    vectors=False, vectors_every=N (0: never; -1, the default: as often as size_limit and overhead
     allow), ...
 
     Raises ValueError if no module is recognised as a normalization but some look like one, TypeError for

@@ -80,7 +80,7 @@ static void panel_pack(const packed *k, int64_t panel, deep stage, deep d) {
         for (int64_t j = done; j < WIDE; j++) to[r * WIDE + j] = 0;
 }
 
-/* Packs PACK_STRIPS panels of a transposed a, whose rows stay in the first-level cache. */
+/* Packs PACK_STRIPS strips of a transposed a, whose rows stay in the first-level cache. */
 static void strips_pack(const packed *k, int64_t strip, deep stage, deep d) {
     const gemm_group *p = k->of;
     const int64_t end = lesser(strip + PACK_STRIPS, k->strips), depth = d.end - d.from;
@@ -112,7 +112,7 @@ static void stage_pack(const packed *k, deep stage) {
 
 /* -- products */
 
-/* c [rows, WIDE] (+)= panel of a times panel of b; rows <= TILE_ROWS. */
+/* c [rows, WIDE] (+)= strip of a times panel of b; rows <= TILE_ROWS. */
 static void tile(int64_t rows, int64_t depth, small_gemm_left a, const real *b, bool add, real *c,
                  int64_t ldc) {
     small_gemm_columns(TILE_WIDE, rows, depth, a, b, WIDE, add, c, ldc);
