@@ -81,7 +81,8 @@ typedef struct train_eval {
     double value[TASK_METRICS];       /* the task's metrics of it */
     double batch_value[TASK_METRICS]; /* with batch statistics; NaN without */
     double train_value[TASK_METRICS]; /* of --validate-train; NaN unless asked for */
-    char decoded[TASK_DECODED];       /* on the decoded metrics, where something was decoded; "" */
+    bool decodes;                     /* the decoded metrics were due; NaN otherwise */
+    char decoded[TASK_DECODED];       /* on the decoded metrics; "" where they were not due */
     double lr, seconds;
 } train_eval;
 

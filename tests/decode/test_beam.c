@@ -397,13 +397,14 @@ static void nothing_next(void *context, const int32_t *word, int64_t count, doub
     for (int w = 0; w < V; w++) log_p[w] = -INFINITY;
 }
 
-static void refused(beam_options o, int64_t length, plain_next_fn *next, const char *text) {
+static void refused(beam_options o, int64_t length, plain_next_fn *next, sr_status status,
+                    const char *text) {
     asked a = ask(next, NULL, NULL, V);
     const scorer words = {&a, V, 2, score, written_log_p, written_largest};
     translation t = {.count = 99};
     sr_failure why = {0};
-    assert_int_equal(beam_search(&o, &words, 1, &length, &t, &why), SR_USAGE);
-    check_failure(&why, SR_USAGE, text);
+    assert_int_equal(beam_search(&o, &words, 1, &length, &t, &why), status);
+    check_failure(&why, status, text);
     assert_true(t.count == 0 && !t.item);
     asked_free(&a);
 }
@@ -412,18 +413,18 @@ static void refusals(void **state) {
     (void)state;
     const beam_options o = beam_options_default();
     beam_options p = o;
-    refused(o, 1, impossible_next, "sentence 0, word 2: a log probability is NaN");
-    refused(o, 0, flat_next, "sentence 0 has no words");
+    refused(o, 1, impossible_next, SR_STATE, "sentence 0, word 2: a log probability is NaN");
+    refused(o, 0, flat_next, SR_USAGE, "sentence 0 has no words");
     p.beam = 0;
-    refused(p, 1, flat_next, "a beam of 0");
+    refused(p, 1, flat_next, SR_USAGE, "a beam of 0");
     p = o, p.best = 6;
-    refused(p, 1, flat_next, "the best 6 of a beam of 5");
+    refused(p, 1, flat_next, SR_USAGE, "the best 6 of a beam of 5");
     p = o, p.lenpen = NAN;
-    refused(p, 1, flat_next, "length penalty nan");
+    refused(p, 1, flat_next, SR_USAGE, "length penalty nan");
     p = o, p.max_b = 2, p.min_len = 3;
-    refused(p, 1, flat_next, "at least 3 words and at most 2");
+    refused(p, 1, flat_next, SR_USAGE, "at least 3 words and at most 2");
     p = o, p.max_a = -1;
-    refused(p, 1, flat_next, "at most -1 times");
+    refused(p, 1, flat_next, SR_USAGE, "at most -1 times");
     translation t = search(o, nothing_next, 1);
     assert_int_equal(t.count, 0);
     translation_free(&t);

@@ -244,8 +244,8 @@ static void wrong_rows(void **state) {
     why = (sr_failure){0};
     m->embedding->value[eos * 32] = NAN;
     check_ok(m->row->decoder->start(d, &source, 1, &why), &why);
-    assert_int_equal(m->row->decoder->step(d, 1, &zero, &eos, NULL, &why), SR_USAGE);
-    check_failure(&why, SR_USAGE, "word 1: the model's output is not finite");
+    assert_int_equal(m->row->decoder->step(d, 1, &zero, &eos, NULL, &why), SR_STATE);
+    check_failure(&why, SR_STATE, "word 1: the model's output is not finite");
     m->row->decoder->free(d);
     model_free(m);
 }

@@ -334,15 +334,15 @@ static void fewer_threads(void **state) {
 
 /* number: of the source that is at fault; -1: of none. */
 static void refused(model *m, const translate_options *o, const model_source *bad, int64_t number,
-                    const char *text) {
+                    sr_status status, const char *text) {
     const int32_t fine[] = {9, TOKEN_EOS};
     const model_source source[] = {{fine, 2}, *bad};
     translation out[2] = {{7, NULL}, {7, NULL}};
     sr_failure why = {0};
     translate_report report;
-    assert_int_equal(translate(m, o, source, 2, out, &report, &why), SR_USAGE);
+    assert_int_equal(translate(m, o, source, 2, out, &report, &why), status);
     assert_int_equal(report.refused, number);
-    check_failure(&why, SR_USAGE, text);
+    check_failure(&why, status, text);
     for (int i = 0; i < 2; i++) assert_true(out[i].count == 0 && !out[i].item);
 }
 
@@ -352,29 +352,30 @@ static void refusals(void **state) {
     const int32_t word[] = {9, 8, TOKEN_PAD, TOKEN_EOS, SMALL_WORDS, TOKEN_EOS};
     const model_source fine = {word + 5, 1};
     translate_options o = translate_options_default();
-    refused(m, &o, &(model_source){word, 2}, 1, "no </s> at the end");
-    refused(m, &o, &(model_source){word, 0}, 1, "no </s> at the end");
-    refused(m, &o, &(model_source){word, 4}, 1, "word 2 is token 1 of 131");
-    refused(m, &o, &(model_source){word + 4, 2}, 1, "word 0 is token 131 of 131");
+    refused(m, &o, &(model_source){word, 2}, 1, SR_USAGE, "no </s> at the end");
+    refused(m, &o, &(model_source){word, 0}, 1, SR_USAGE, "no </s> at the end");
+    refused(m, &o, &(model_source){word, 4}, 1, SR_USAGE, "word 2 is token 1 of 131");
+    refused(m, &o, &(model_source){word + 4, 2}, 1, SR_USAGE, "word 0 is token 131 of 131");
     o.max_source = 3;
-    refused(m, &o, &(model_source){word, 4}, 1, "4 words with </s>, more than 3");
+    refused(m, &o, &(model_source){word, 4}, 1, SR_USAGE, "4 words with </s>, more than 3");
     o.max_tokens = 1006;
-    refused(m, &o, &fine, 0, "2 words with </s> may take 1007 positions, max-tokens is 1006");
+    refused(m, &o, &fine, 0, SR_USAGE,
+            "2 words with </s> may take 1007 positions, max-tokens is 1006");
     o.max_tokens = 0;
-    refused(m, &o, &fine, -1, "batches of 0 positions");
+    refused(m, &o, &fine, -1, SR_USAGE, "batches of 0 positions");
     o = translate_options_default();
     o.beam.beam = 0;
-    refused(m, &o, &fine, -1, "a beam of 0");
+    refused(m, &o, &fine, -1, SR_USAGE, "a beam of 0");
     o = translate_options_default();
     o.threads = 0;
-    refused(m, &o, &fine, -1, "threads: 0");
+    refused(m, &o, &fine, -1, SR_USAGE, "threads: 0");
     o = translate_options_default();
     o.beam.max_b = 0;
-    refused(m, &o, &fine, 0, "a translation of at least 1 words and at most 0");
+    refused(m, &o, &fine, 0, SR_USAGE, "a translation of at least 1 words and at most 0");
     m->embedding->value[9 * 32] = NAN;
     refused(m,
             &(translate_options){.beam = beam_options_default(), .max_tokens = 5000, .threads = 1},
-            &fine, -1, "the model's output is not finite");
+            &fine, -1, SR_STATE, "the model's output is not finite");
     model_free(m);
 }
 
