@@ -1,5 +1,5 @@
-/* test_array_file.c -- arrays come back as they went; the file is whole or not there; a byte that
- * is not what was written is seen. */
+/* test_array_file.c -- arrays round-trip; a failed write leaves no partial file; an altered byte is
+ * reported. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -195,7 +195,7 @@ static void test_changed_bytes(void **state) {
     free(good), free(bad);
 }
 
-/* A disk that is full: an error, nothing left, and the file of before still there. */
+/* A full disk gives an error, leaves no partial file and keeps the earlier file. */
 static void test_full_disk(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -218,7 +218,7 @@ static void test_full_disk(void **state) {
     }
 }
 
-/* A writer that died leaves PATH.part; the next one takes its place. */
+/* A killed writer leaves PATH.part; the next writer replaces it. */
 static void test_abandoned(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -238,7 +238,7 @@ static void test_abandoned(void **state) {
     assert_true(reads_whole(path));
 }
 
-/* -- what cannot be stored, and what is no array ---------------------------------------------- */
+/* -- arrays that cannot be stored, files that are no array files ------------------------------ */
 
 static void expect_not_stored(const char *name, const npz_array *a) {
     sr_failure why = {0};
@@ -325,7 +325,7 @@ static void test_other_arrays(void **state) {
     array_reader_close(r);
 }
 
-/* Chunks of whole rows have 8 Mi values at most, unless a row has more. */
+/* A chunk has at most 8 Mi values, unless a single row has more. */
 static void test_large(void **state) {
     (void)state;
     enum { MANY = 9 << 20 };
