@@ -1,5 +1,5 @@
-/* test_extent_map.c -- which bytes of a file are what, against one that looks at each byte; and a
- * log: what is written once and again, settles, and is sealed. */
+/* test_extent_map.c -- the kind of each byte range of a file, compared with a map of single bytes.
+ * Then a journal: bytes written once and again, settled and finalized. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 
 enum { BYTES = 512, ROUNDS = 400, PUTS = 120, GRID = 8 };
 
-/* Of each byte the extent that it belongs to, 0: none; of an extent its kind. Equal lengths side by
- * side are extents of their own here. */
+/* Extent number of each byte, 0: none; kind of each extent. Adjacent equal lengths are separate
+ * extents here. */
 typedef struct plain {
     int of[BYTES + 1], extents;
     extent_kind kind[PUTS + 1];
@@ -53,7 +53,7 @@ static void plain_put(plain *p, extent_kind kind, int at, int end, const unsigne
     for (int i = at; i < end; i++) p->of[i] = p->extents;
 }
 
-/* One of those that stand as one. */
+/* Checks extent k of a merged entry. */
 static void expect_piece(const plain *p, const extent *e, uint64_t k) {
     const size_t at = (size_t)(e->at + k * e->length), end = at + e->length;
     assert_true(e->length > 0 && end <= BYTES);
@@ -80,7 +80,7 @@ static void expect_map(const plain *p, const extent_map *m) {
     assert_int_equal(covered, 0);
 }
 
-/* Chunks of values on a grid mostly, so that many stand as one, and anything anywhere. */
+/* Mostly chunks of values on a grid, which the map merges; otherwise random extents. */
 static void put_something(plain *p, extent_map *m, rng *r) {
     unsigned char bytes[BYTES];
     const bool chunk = rng_below(r, 8) > 0;
@@ -112,7 +112,7 @@ static void puts_anywhere(void **state) {
 
 enum { CHUNKS = 100000 };
 
-/* Of each length and gap there is one. */
+/* Chunks of equal length and gap make one entry. */
 static void chunks_side_by_side(void **state) {
     (void)state;
     extent_map m = {0};
@@ -221,7 +221,7 @@ static void spoil(const written *w, uint64_t at) {
     assert_int_equal(pwrite(w->log.fd, &other, 1, (off_t)at), 1);
 }
 
-/* Of what has settled there is no copy in memory, and one in the file. */
+/* Settled bytes have no copy in memory and one in the file. */
 static void steps_settle(void **state) {
     (void)state;
     rng r = rng_create(2);
@@ -233,8 +233,7 @@ static void steps_settle(void **state) {
         put_bytes(w, false, place(12) + 7, 50, &r);
         put_held(w, place(14) + 1, CHUNK - 1, &r);
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD + 4 * CHUNK);
-        assert_true(
-            journal_commit(&w->log, END)); /* what a flush wrote the next one writes again */
+        assert_true(journal_commit(&w->log, END)); /* the next flush writes the same bytes again */
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD + 4 * CHUNK);
         assert_true(journal_commit(&w->log, END));
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD);
@@ -244,7 +243,7 @@ static void steps_settle(void **state) {
     discard(w);
 }
 
-/* The second copy of steps serves where the first is spoilt. */
+/* Readers use the backup copy of steps when the first copy is damaged. */
 static void copies_of_settled_steps(void **state) {
     (void)state;
     rng r = rng_create(3);
@@ -264,7 +263,7 @@ static void copies_of_settled_steps(void **state) {
     discard(w);
 }
 
-/* What became of settled steps in the file before they are sealed is no better for it. */
+/* Damage of settled steps before finalizing is still reported afterwards. */
 static void steps_spoilt_before_the_seal(void **state) {
     (void)state;
     rng r = rng_create(4);

@@ -1,5 +1,5 @@
-/* test_lock_file.c -- whose lock file counts: of a process that lives, of another host, of another
- * container, of nobody; and what a forked process leaves alone. */
+/* test_lock_file.c -- which lock files count: of a running process, another host, another
+ * container, no process. A forked process leaves its parent's lock alone. */
 #define _GNU_SOURCE /* utimensat, gethostname */
 #include "journal/lock_file.h"
 
@@ -18,7 +18,7 @@
 
 /* -- the system, as this process sees it */
 
-static const char *host_name = "here", *pid_space = "pid:[1]"; /* NULL: the system tells none */
+static const char *host_name = "here", *pid_space = "pid:[1]"; /* NULL: unavailable */
 static int kill_error;                                         /* 0: the process lives */
 static pid_t asked;
 
@@ -95,7 +95,7 @@ static void test_holders(void **state) {
     assert_false(lock_file_is_held(path));
 }
 
-/* What a writer could not have made neither counts nor goes. */
+/* Files that no writer creates do not count as locks and are not removed. */
 static void test_others(void **state) {
     (void)state;
     const char *path = sample_path("other");

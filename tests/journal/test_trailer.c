@@ -1,6 +1,5 @@
-/* test_trailer.c -- a journal counts only when it is whole: what a power failure may leave of one
- * that was not yet on the disk repairs nothing. A footer counts only when all that it says is
- * possible. */
+/* test_trailer.c -- a journal counts only when it is complete. The part of a journal that a power
+ * failure leaves repairs nothing. A footer counts only when all its numbers are possible. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +71,7 @@ static void incomplete_journal(void **state) {
 static void torn_write(void **state) {
     (void)state;
     const char *part = growing("torn.h5");
-    flip(part, 9); /* of the superblock of HDF5 */
+    flip(part, 9); /* HDF5 superblock */
     trailer e = loaded(part);
     assert_int_equal(e.kind, TRAILER_JOURNAL);
     assert_int_equal(e.map.count, 1);
@@ -81,7 +80,7 @@ static void torn_write(void **state) {
     unlink(part);
 }
 
-/* -- footers that nobody wrote */
+/* -- forged footers */
 
 enum { CONTENT = 200, SLACK = 8, LENGTH_AT = 24, END_AT = 32 };
 
@@ -124,7 +123,7 @@ static void impossible_footers(void **state) {
         uint64_t value, end; /* end: of the HDF5 data; 0: as it was written */
     } change[] = {
         {16, 4, 2, 0}, /* another version */
-        /* no length of a trailer, none with the table, one with copies that no extent has */
+        /* no length of a trailer, none with the table, one with copies that belong to no extent */
         {LENGTH_AT, 8, FOOTER - 1, 0},
         {LENGTH_AT, 8, SIZE + 1, 0},
         {LENGTH_AT, 8, UINT64_MAX, 0},
