@@ -1,5 +1,5 @@
-/* test_derived.c -- scalars that follow from vectors, against hand-computed numbers and the shared
- * vectors. */
+/* test_derived.c -- scalars computed from vectors, compared with hand-computed numbers and the
+ * shared test vectors. */
 #include <float.h>
 #include <hdf5.h>
 #include <math.h>
@@ -98,7 +98,7 @@ static void test_other_families_by_hand(void **state) {
 
 /* -- shared vectors -------------------------------------------------------------------------- */
 
-/* Whole dataset as double; NULL when absent. */
+/* Returns the dataset as double; NULL when absent. */
 static double *load(hid_t file, int k, const char *name, int64_t *count) {
     char path[128], group[64];
     snprintf(group, sizeof group, "/case%d", k);
@@ -174,7 +174,7 @@ static void close_case(shared_case *c) {
     free(c->x), free(c->dy), free(c->gamma), free(c->mask);
 }
 
-/* Compares [count] values of iteration s with out/<name>, when the file has it. */
+/* Compares [count] values of iteration s with out/<name>, if the file contains it. */
 static int compare(const shared_case *c, const char *name, int64_t s, const double *got,
                    int64_t count, double factor) {
     char path[64], label[128];
