@@ -1,5 +1,5 @@
-/* test_ranks.c -- one process: every exchange returns what it was given; what a launcher says is
-   heard. */
+/* test_ranks.c -- one process: every exchange returns its input; the launcher's variables are
+ * read. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void pieces_come_back(void **state) {
     ranks_close(k, NULL);
 }
 
-/* Several processes that do not know of each other would write one file. */
+/* Rejected: processes unaware of each other would write one file. */
 static void launched_without_knowing(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -112,7 +112,7 @@ static void launchers_have_names(void **state) {
     unsetenv("SLURM_NTASKS");
 }
 
-/* What Slurm gave of the host is what ranks share; the hint is the launcher's own. */
+/* Ranks on a host share the cores that Slurm allocated; the hint is the launcher's own. */
 static void cores_that_slurm_gave(void **state) {
     (void)state;
     char text[RANKS_TEXT], wanted[RANKS_TEXT];
@@ -163,7 +163,7 @@ static void bound_to_one(void **state) {
                         "rank 0: 2 threads on 1 core: it is bound to it; srun --cpus-per-task=2");
     assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
     assert_non_null(strstr(text, "bound to 1 of"));
-    setenv("SLURM_CPUS_ON_NODE", "1", 1); /* the others are not idle: they are of other jobs */
+    setenv("SLURM_CPUS_ON_NODE", "1", 1); /* the other cores are not idle: other jobs use them */
     assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
     assert_string_equal(text, "");
     k->launcher = "mpirun";

@@ -1,5 +1,5 @@
-/* test_ranks_together.c -- several ranks: what an exchange gives each of them, what they are told
- * of one that fails, and that none waits for another that is gone. */
+/* test_ranks_together.c -- several ranks: the result of each exchange, the error after one rank
+ * fails, and no rank waits for one that exited. */
 #include <stdio.h>
 #include <string.h>
 
@@ -86,7 +86,7 @@ static void each_rank_gets_its_part(void **state) {
 
 static const piped_fault *fault;
 
-/* What begins after a failure fails at once. */
+/* Every exchange after a failure fails at once. */
 static void expect_over(ranks *k, sr_status (*exchange)(ranks *k)) {
     why = (sr_failure){0};
     EXPECT(exchange(k) == SR_STATE && strstr(why.text, "the ranks have lost each other"));
@@ -104,7 +104,7 @@ static int meet_fault(ranks *k) {
         expect_over(k, broadcast);
         expect_over(k, compare);
         expect_over(k, transfer);
-        EXPECT(ranks_agree(k, SR_IO, &why) == SR_IO); /* asks no one */
+        EXPECT(ranks_agree(k, SR_IO, &why) == SR_IO); /* asks no rank */
     } else {
         EXPECT(strstr(why.text, "is gone"));
     }
@@ -123,7 +123,7 @@ static void no_rank_waits_for_ever(void **state) {
         }
 }
 
-/* The failure of the first rank that has one is that of all. */
+/* All ranks get the failure of the first rank that fails. */
 static int tell_failure(ranks *k) {
     const bool fails = ranks_rank(k) == fault->rank || ranks_rank(k) == LAST;
     char text[64], wanted[80];
