@@ -1,5 +1,4 @@
-/* Attachment scores by hand: what is punctuation by each rule, labels with and without subtypes,
-   counts. */
+/* Attachment scores by hand: punctuation by each rule, labels with and without subtypes, counts. */
 #include <math.h>
 #include <string.h>
 
