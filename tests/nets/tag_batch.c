@@ -7,7 +7,7 @@
 #include "testing/check.h"
 
 static const int lengths[TAGGED] = {5, 3, 1};
-/* Words by sentence; their characters follow from the word. */
+/* Words by sentence; each word determines its characters. */
 static const int32_t words[TAGGED][TAGGED_LENGTH] = {{4, 9, 5, TOKEN_UNK, 11}, {6, 4, 7}, {10}};
 static const int32_t tags[TAGGED][TAGGED_LENGTH] = {{0, 1, 2, 0, 3}, {2, 3, 0}, {1}};
 

@@ -1,5 +1,5 @@
-/* The classifier of sentences: parameter counts and sites, what padding may not change, pooling by
- * hand, what is refused. */
+/* The classifier of sentences: parameter counts and sites, independence of padding, pooling by
+ * hand, rejected options. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +138,7 @@ static void heads_of_other_widths(void **state) {
     params_free(&p);
 }
 
-/* The rule of linear layers is that of an encoder-decoder too. */
+/* Linear layers of an encoder-decoder follow the same rule. */
 static void initial_weights_of_pairs(void **state) {
     (void)state;
     const data_shape shape = {.task = TASK_PAIRS, .vocabulary = 50, .longest = 9};
@@ -165,7 +165,7 @@ typedef struct sentences {
     batch b;
 } sentences;
 
-/* Sentences of 5, 3 and 1 words, <s> in front of each, padded to `length`. */
+/* Sentences of 5, 3 and 1 words with <s> included, padded to `length`. */
 static void fill(sentences *s, int64_t length) {
     static const int64_t words[SENTENCES] = {5, 3, 1};
     for (int64_t i = 0; i < SENTENCES; i++)
@@ -288,7 +288,7 @@ static void options_of_dropout(void **state) {
     assert_int_equal(draws("imdb", 0, 0, 0), 0);
 }
 
-/* A layer that adds nothing: the logits are W mean(x) + b with x the embedding by hand. */
+/* Zeros the layer's outputs: the logits are W mean(x) + b with x the embedding by hand. */
 static void silence(model *m) {
     const char *const silent[] = {"encoder.0.attention.o.weight", "encoder.0.attention.o.bias",
                                   "encoder.0.ffn_block.out.weight", "encoder.0.ffn_block.out.bias"};

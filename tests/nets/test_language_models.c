@@ -1,5 +1,5 @@
-/* The language models: sizes, initial weights, who sees which token, gradients of every parameter,
- * dropout sites, refusals (docs/models.md 3). */
+/* The language models: sizes, initial weights, visible tokens, gradients of every parameter,
+ * dropout sites, rejected options (docs/models.md 3). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +44,8 @@ static void expect(const model_options *o, int64_t vocabulary, int64_t window, i
     model_free(m);
 }
 
-/* The published 6,715,252 and, with 267,735 words, 85,356,626: of fewer words here, each of which
- * has 256 weights and a bias. */
+/* The published 6,715,252 and, with 267,735 words, 85,356,626. Here fewer words; each word has 256
+ * weights and a bias. */
 static void tensorized_counts(void **state) {
     (void)state;
     model_options o = options("tensorized", "ptb");
@@ -263,7 +263,8 @@ static void gradients(void **state) {
     tape_free(t);
 }
 
-/* Embedding, positions, hidden; in each layer behind attention, inside and behind the FFN. */
+/* Dropout after the embedding, of the positions, before the output; in each layer after attention,
+ * inside and after the FFN. */
 static void dropout_sites(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -275,7 +276,7 @@ static void dropout_sites(void **state) {
     run(m, t, tokens, &p, &b);
     int count = 0;
     for (const tape_node *n = t->last; n; n = n->before) count += !strcmp(n->op, "dropout");
-    assert_int_equal(count, 1 + 2 * 3 + 1); /* that of the positions leaves no node: no gradient */
+    assert_int_equal(count, 1 + 2 * 3 + 1); /* the positions' dropout leaves no node: no gradient */
     assert_int_equal(t->draws, count + 1);
     tape_free(t);
     model_free(m);
@@ -308,7 +309,7 @@ static void position_mean(void **state) {
     model_free(m);
 }
 
-/* -- what is said and refused */
+/* -- errors and messages */
 
 static void conditions(void **state) {
     (void)state;

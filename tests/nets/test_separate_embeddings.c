@@ -1,5 +1,5 @@
-/* A transformer with a dictionary for each side. With both embeddings set to that of a joint model
- * it computes the same, and its two gradients add up to the joint one. */
+/* A transformer with a dictionary per side. With both embeddings equal to a joint model's, its
+ * outputs are equal, and its two gradients add up to the joint one. */
 #include <math.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ static void computes_as_the_joint_one(void **state) {
     model_free(two);
 }
 
-/* Token 19 is a word of sources alone; logits are those of the target's dictionary. */
+/* Only sources contain token 19; the logits cover the target's dictionary. */
 static void sizes_are_each_its_own(void **state) {
     (void)state;
     model *m = create(WORDS, TARGET_WORDS);

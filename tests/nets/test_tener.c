@@ -1,5 +1,5 @@
 /* The entity tagger on three small sentences: parameter counts and sites (docs/models.md 5),
- * gradients, padding, what is decoded when, and that it learns. */
+ * gradients, padding, decoding, training. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void parameter_counts(void **state) {
     expect_core("resume", 28, 100, 0, 956004);
     expect_core("conll2003-mini", 17, 50, cnn, 244564);
     model *m = of_preset("resume", 28, "transformer"), *none = of_preset("resume", 28, "none");
-    /* embedding; qkv, u, z; FFN; two norms; 30 columns more in front of the layers */
+    /* embedding; qkv, u, z; FFN; two norms; 30 more input columns of the layers */
     assert_int_equal(params_total(&m->params) - params_total(&none->params),
                      90 * 30 + 3 * 30 * 30 + 60 + 30 * 60 + 60 + 60 * 30 + 30 + 120 + 30 * 256);
     model_free(m);
@@ -72,7 +72,7 @@ static void sites(void **state) {
     }
     assert_true(m->gives_nll);
     model_free(m);
-    strcpy(o.qk_norm, "ln"); /* of the words' attention alone */
+    strcpy(o.qk_norm, "ln"); /* only in the words' attention */
     m = tagger_create(&o);
     assert_int_equal(m->sites, 10);
     for (int i = 0; i < 4; i++)
@@ -191,8 +191,8 @@ static void gradients_of(const model *m, double *grad) {
             grad[at++] = (double)m->params.item[i]->t.grad[k];
 }
 
-/* More padding of words and of characters changes neither nll nor gradients. Dropout, which draws
- * by place, is off: as in evaluation, but with statistics of the batch. */
+/* More padding of words and characters changes neither nll nor gradients. Dropout, which draws by
+ * position, is off; the statistics are the batch's. */
 static void padding_changes_nothing(void **state) {
     (void)state;
     const char *const encoders[] = {"cnn", "transformer"}, *const norms[] = {"ln", "bn"};
@@ -390,13 +390,13 @@ static void words_are_dropped(void **state) {
         for (int k = 0; k < 50; k++) any |= row[k] != 0;
         dropped += any;
     }
-    /* of 9 words one at least with probability 1 - 0.98^9 = 0.166: 166 +- 12 */
+    /* at least one of 9 words, with probability 1 - 0.98^9 = 0.166: 166 +- 12 */
     assert_true(dropped > 166 - 60 && dropped < 166 + 60);
     tape_free(t);
     model_free(m);
 }
 
-/* Ops that draw random numbers in a pass of training; in evaluation none does. */
+/* Returns the number of ops that draw random numbers in training; in evaluation none may draw. */
 static int64_t draws(double dropout, double attention, double relu, const char *char_encoder) {
     model_options o = tagger_options("ln", "", char_encoder);
     o.dropout = dropout, o.attention_dropout = attention, o.relu_dropout = relu;
@@ -430,7 +430,7 @@ static void width_of_words(void **state) {
     (void)state;
     model_options o = tagger_options("ln", "", "none");
     o.word_dim = 20;
-    strcpy(o.word_vectors, "vectors.txt"); /* read by who trains */
+    strcpy(o.word_vectors, "vectors.txt"); /* read by the training program */
     model *m = tagger_create(&o);
     assert_int_equal(m->embedding->dim[1], 20);
     assert_string_equal(model_condition(m), "word vectors from a file");

@@ -1,6 +1,6 @@
-/* The whole network for MNIST against its definition (docs/models.md 7) in double, with layer
- * normalization on its hidden layer, and behind its convolutions too: logits, and the gradient by
- * differences at some weights. */
+/* The complete network for MNIST against its definition (docs/models.md 7) in double. Layer
+ * normalization is on the hidden layer, or also after the convolutions. Compares logits, and the
+ * gradient with differences at some weights. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static void convolve(const model *m, const char *name, const picture *from, pict
             }
 }
 
-/* Layer normalization of rows of `d` numbers where the model has it, then relu. */
+/* Normalizes rows of `d` numbers by layer normalization, if the model uses it, then relu. */
 static void normalize(const model *m, const char *name, double *x, int rows, int d) {
     const tensor *gamma = weight(m, name, "gamma"), *beta = weight(m, name, "beta");
     for (int r = 0; r < rows; r++, x += d) {

@@ -1,6 +1,6 @@
-/* The whole ResNet20 and ResNet18 (mini) without normalization against their definitions
- * (docs/models.md 1.1, 1.2) in double: loss, nll, right answers, and the gradient by differences at
- * some weights. */
+/* The complete ResNet20 and ResNet18 (mini) without normalization against their definitions
+ * (docs/models.md 1.1, 1.2) in double. Compares loss, nll, correct answers, and the gradient with
+ * differences at some weights. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +86,8 @@ static void rectify(picture *p) {
     for (int i = 0; i < p->side * p->side * p->channels; i++) p->x[i] = fmax(0, p->x[i]);
 }
 
-/* Adds every stride-th pixel of `from`; new channels get nothing, half in front and half behind. */
+/* Adds every stride-th pixel of `from`; half of the new channels are before its channels, half
+ * after. */
 static void add_shortcut(const picture *from, int stride, picture *to) {
     int front = (to->channels - from->channels) / 2;
     for (int p = 0; p < to->side * to->side; p++) {

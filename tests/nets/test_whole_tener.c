@@ -1,5 +1,5 @@
-/* The whole entity tagger with LN against its definition (docs/models.md 5) in double, one sentence
- * at a time and without padding: nll by a sum over all paths, and the best of them. */
+/* The complete entity tagger with LN against its definition (docs/models.md 5) in double. Takes one
+ * sentence at a time without padding: nll by a sum over all paths, and the best path. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
