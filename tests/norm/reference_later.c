@@ -1,4 +1,5 @@
-/* reference_later.c -- the methods of reference_norms.h after 2022, of docs/norms.md 19 to 22. */
+/* reference_later.c -- reference_norms.h's methods published after 2022, from docs/norms.md 19 to
+ * 22. */
 #include "reference_methods.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ static double arithmetic(const double *window, int64_t slots, int64_t d) {
     return sum / (double)slots;
 }
 
-/* Of roots: half the mean square of the differences of all pairs. */
+/* Returns half the mean squared difference of the roots of all pairs. */
 static double spread(const double *window, int64_t count) {
     double sum = 0;
     EACH(i, count) EACH(j, i) sum += square(sqrt(window[i]) - sqrt(window[j]));

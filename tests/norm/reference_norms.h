@@ -1,5 +1,5 @@
-/* reference_norms.h -- every normalization by plain loops in double, written from docs/norms.md:
- * what the kernels of src/norm are compared with. */
+/* reference_norms.h -- every normalization in plain loops in double, written from docs/norms.md:
+ * the reference for the kernels of src/norm. */
 #ifndef TESTS_NORM_REFERENCE_NORMS_H
 #define TESTS_NORM_REFERENCE_NORMS_H
 
@@ -22,8 +22,8 @@ typedef struct reference_call {
     double *y, *dx, *dgamma, *dbeta, *own_grad[NORM_OWN_MAX];
     double *stat[NORM_VECTOR_COUNT]; /* [d] */
     double penalty;
-    /* What the method normalizes and the gradient there: x and dx, unless a layer scale stands in
-     * front; then memory of the caller's. */
+    /* The method's input and its gradient: x and dx, or, with a layer scale before it, the caller's
+     * memory. */
     double *u, *du;
 } reference_call;
 

@@ -1,4 +1,4 @@
-/* reference_rows.c -- the methods of reference_norms.h that normalize rows or samples; formulas of
+/* reference_rows.c -- reference_norms.h's methods that normalize rows or samples, from
  * docs/norms.md 3 to 9. */
 #include "reference_methods.h"
 
@@ -45,7 +45,7 @@ static void normalize_set(reference_call *c, const row_form *f, int64_t sample, 
         mean_q += c->gamma[k] * phi * c->g[at] / count;
         sum_qu += c->gamma[k] * phi * c->g[at] * u;
     }
-    /* ds/dx_j = u_j/(freedom * root), the root being s inside and the deviation outside */
+    /* ds/dx_j = u_j/(freedom * root); root: s with eps inside, else the standard deviation */
     const double root = f->outside ? deviation : s;
     const double slope = root == 0 || f->deviation_constant ? 0 : sum_qu / (s * s * freedom * root);
     EACH_VALUE(c, sample, first, width, at) {
@@ -117,8 +117,7 @@ void reference_rmsnorm(reference_call *c) {
     of_rows(c, (row_form){.outside = reference_option(c, "placement") != 0, .C = 1});
 }
 
-/* Section 23: the row's sum of squares where a variance has its mean. p is what is learnt, s = p
-   ratio. */
+/* Section 23: divides by the root of the row's sum of squares. p is learned, s = p ratio. */
 void reference_unit(reference_call *c) {
     const double scale = reference_option(c, "s_scale");
     const double ratio =

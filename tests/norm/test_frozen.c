@@ -1,6 +1,6 @@
-/* test_frozen.c -- sites whose running statistics are frozen: training passes as evaluation does,
- * with the statistics as constants, and nothing moves. Byte for byte, but for the rule of the
- * backward pass. */
+/* test_frozen.c -- sites with frozen running statistics. Training passes equal evaluation with
+ * constant statistics, and no state changes. Results are equal byte for byte, except for the rule
+ * of the backward pass. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* test_layer_scale.c -- every method behind a layer scale against plain loops.
+/* test_layer_scale.c -- every method after a layer scale against plain loops.
  *
- * The reference divides x by s in memory, hands u = x/s to the same method without a layer scale,
- * and takes its du back with the formula of layer_scale.c. The layer does the same in the passes of
- * the method, for widths that go by eights and others, for rows in runs and single ones.
+ * The reference divides x by s in memory and passes u = x/s to the method without a layer scale.
+ * It then converts du with the formula of layer_scale.c. The layer does the same within the
+ * method's passes. Widths: multiples of eight and others; rows: in runs and single.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void keep_scalars(void *context, const norm_view *o) {
     memcpy(out->scalar, o->call->scalar, sizeof out->scalar);
 }
 
-/* The parts of dx that the watcher is told by rows: of u in both. */
+/* The parts of dx that the hook gets by rows; both refer to u. */
 static void compare_scalars(const norm_method *m, const outcome *got, const outcome *want) {
     static const norm_scalar by_row[] = {NORM_SCALAR_g_sigma2_rowmean, NORM_SCALAR_g_psi2_rowmean};
     double tolerance = sizeof(real) == 8 ? 1e-10 : 1e-5;

@@ -1,6 +1,6 @@
-/* test_norm_gradient.c -- every method's backward pass against central differences, in the double
- * build at 1e-6; in float the same calls run for the memory checks. One that is no derivative gives
- * the same gradients wherever they are put. */
+/* test_norm_gradient.c -- every method's backward pass against central differences: in the double
+ * build to 1e-6, in float for the memory checks only. A backward pass that is no derivative gives
+ * the same gradients in any destination. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static tensor *apply(tape *t, tensor *const *in, void *c) {
     return norm_apply(&x->l->site, t, in[0], rows);
 }
 
-/* Where these make another function of the method. */
+/* Settings that make the method another function. */
 static const struct {
     const char *method, *param, *value;
 } settings[] = {{"repbn", "t0", "5"}, {"unit", "s_init", "3"}};

@@ -1,5 +1,5 @@
-/* test_norm_hooks.c -- what a watcher is told against the raw tensors it is shown: batch
- * statistics, sum_g and sum_gx recomputed here in double, to 1e-5 of the sum of absolute terms. */
+/* test_norm_hooks.c -- the hooks' statistics against the raw tensors: batch statistics, sum_g and
+ * sum_gx recomputed in double, to 1e-5 of the sum of absolute terms. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* test_norm_memory.c -- a normalization layer whose memory or exchange fails, at each place of a
- * forward and backward pass: every method, with what else a layer does. The tape has the reason,
- * hooks get no tensor that is missing, and the next pass is made. */
+/* test_norm_memory.c -- an allocation or the exchange fails at each point of a forward and backward
+ * pass, for every method and kind of layer. The tape has the reason, hooks get no missing tensor,
+ * and the next pass succeeds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@ enum { ROWS = 24, WIDTH = 8, SAMPLES = 4, RANKS = 2 };
 
 /* -- a layer ----------------------------------------------------------------------------------- */
 
-/* What a layer does in one case. */
+/* Settings of a layer in one case. */
 typedef struct form {
     const char *name, *value; /* parameters that the methods with such a parameter get; "" */
     int passes;               /* before the one that fails */
-    int64_t groups;           /* of a layer scale */
+    int64_t groups;           /* groups of a layer scale */
     norm_mode mode;
-    bool mask, hooks, want, observe, frozen, gather, reuse, alone; /* alone: x wants no gradient */
+    bool mask, hooks, want, observe, frozen, gather, reuse, alone; /* alone: x needs no gradient */
     bool never;                                                    /* never_running */
 } form;
 

@@ -1,4 +1,4 @@
-/* test_norm_methods.c -- identities between methods, and options that no vector file reaches. */
+/* test_norm_methods.c -- identities between methods, and options that no vector file covers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static void test_groupnorm_of_tokens_is_ln(void **state) {
     pair_free(p);
 }
 
-/* Without limits BRN trains on what it infers. */
+/* Without limits, BRN normalizes in training as in inference. */
 static void test_brn_unclipped(void **state) {
     (void)state;
     pair *p = pair_make("brn", "brn");
@@ -210,8 +210,7 @@ static void test_penalty(void **state) {
     pair_free(p);
 }
 
-/* As released: weights 0.1 and 0.01, running values (those of
- * penalty_of) from after the update. */
+/* As released: weights 0.1 and 0.01; the penalty uses running statistics after the update. */
 static void test_rbn_defaults(void **state) {
     (void)state;
     pair *p = pair_make("rbn", "rbn");
@@ -230,7 +229,7 @@ static void test_rbn_defaults(void **state) {
     pair_free(p);
 }
 
-/* -- weights in front of MABN ------------------------------------------------------------------ */
+/* -- weights before MABN ----------------------------------------------------------------------- */
 
 static tensor *centralized(tape *t, tensor *const *in, void *context) {
     return norm_weight(context, t, in[0]);

@@ -1,5 +1,4 @@
-/* vectors.h -- reading the shared vector files (reference/vectors/README.md) and running their
- * cases. */
+/* vectors.h -- reads the shared vector files (reference/vectors/README.md) and runs their cases. */
 #ifndef TESTS_NORM_VECTORS_H
 #define TESTS_NORM_VECTORS_H
 
@@ -37,14 +36,15 @@ double vector_number(const vector_case *c, const char *attribute, double absent)
 const char *vector_text(const vector_case *c, const char *attribute, char *buf, size_t size);
 /* Names of out/ in turn: false past the end. */
 bool vector_output(const vector_case *c, int64_t i, char *name, size_t size);
-/* Compares one step of out/NAME with got [width], within the tolerances of the file; rows of
- * padding are left out where width is B or B*d and the case says so. */
+/* Compares one step of out/NAME with got [width], within the file's tolerances. Padded rows are
+ * skipped where width is B or B*d and the case asks for it. */
 void vector_compare(vector_case *c, const char *name, int64_t step, const double *got,
                     int64_t width);
-/* The same of the mean over valid rows of out/NAME [S, B]. */
+/* Compares the mean over valid rows of out/NAME [S, B]. */
 void vector_compare_mean(vector_case *c, const char *name, int64_t step, double got);
 
-/* vectors_run.c: what one step of one process gave. Arrays [B, d], [d] ... of the whole case. */
+/* vectors_run.c: results of one step of one process. Arrays [B, d], [d] ... cover the whole
+ * case. */
 typedef struct vector_step {
     double *y, *dx, *dgamma, *dbeta;
     const double *x, *dy;
@@ -73,8 +73,8 @@ void vector_run(vector_case *c, const vector_setup *s);
 /* vectors_kinds.c: a case of recorded.h5; false when its kind is unknown. */
 bool vector_run_kind(vector_case *c);
 
-/* vectors_recorded.c: computes rec_NAME of a step from what the layer gave, as the README defines
- * it; its width, or 0 when there is no such quantity. out [B*d]. */
+/* vectors_recorded.c: computes rec_NAME of a step from the layer's statistics, as the README
+ * defines it. Returns its width, or 0 for an unknown name. out [B*d]. */
 int64_t vector_recorded(vector_case *c, const vector_setup *s, const vector_step *step,
                         const char *name, double *out);
 

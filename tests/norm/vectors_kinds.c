@@ -1,5 +1,5 @@
-/* vectors_kinds.c -- recorded.h5: recorded quantities from layers (watchers), statrec/moments.h
- * and svd.h, by the attribute `kind`. */
+/* vectors_kinds.c -- recorded.h5: recorded quantities from layers (hooks), statrec/moments.h and
+ * svd.h, by the attribute `kind`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "statrec/moments.h"
 #include "vectors.h"
 
-/* What one pass of a layer over x, dy [rows, d] told its watchers. */
+/* Statistics that hooks got in one pass of a layer over x, dy [rows, d]. */
 typedef struct seen {
     double *stat[NORM_VECTOR_COUNT]; /* [d] */
     double scalar[NORM_SCALAR_COUNT];
@@ -179,8 +179,8 @@ static void run_embedding(vector_case *c) {
 
 /* -- Theorem 1 --------------------------------------------------------------------------------- */
 
-/* Means that are zero by analysis: the file allows 1e-37, a measured one has the rounding of its d
- * terms, none of them above sqrt(d * variance). */
+/* Compares means that are zero by analysis. The file allows 1e-37, but a measured mean has the
+ * rounding of its d terms. No term is above sqrt(d * variance). */
 static void compare_zero(vector_case *c, const char *name, const double *got,
                          const double *variance, int64_t count, int64_t d) {
     const double ulp = sizeof(real) == 8 ? 1e-15 : 1e-7;
@@ -193,7 +193,7 @@ static void compare_zero(vector_case *c, const char *name, const double *got,
     }
 }
 
-/* Row by row through the layer of one case, so that its scalars are those of a row. */
+/* Runs one row at a time through the layer, so that each scalar belongs to one row. */
 static void run_theorem_case(vector_case *c, const char *method, char letter, const double *x,
                              const double *g, int64_t rows, int64_t d) {
     char name[16];

@@ -1,4 +1,4 @@
-/* vectors_methods.c -- which method and which options a vector file means. */
+/* vectors_methods.c -- the method and options of a vector file. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "vectors.h"
 
 typedef struct file_row {
-    const char *norm;   /* of the file */
+    const char *norm;   /* the file's name */
     const char *method; /* here */
     const char *params; /* "attribute=param attribute=param" */
     const char *state;  /* datasets state_X in the order of the method's states */
@@ -78,7 +78,7 @@ static void set_params(vector_case *c, vector_setup *s, const char *list) {
     while (*(list = next_word(list, word, sizeof word)) || word[0]) {
         char *name = strchr(word, '=');
         *name++ = 0;
-        if (norm_param_find(s->method, name) < 0) continue; /* of a sibling in the same file */
+        if (norm_param_find(s->method, name) < 0) continue; /* of another method */
         if (!attribute_text(c, word, text, sizeof text)) continue;
         if (norm_options_set(&s->options, s->method, name, text, &why) != SR_OK) {
             fprintf(stderr, "%s: %s\n", c->where, why.text);
@@ -87,7 +87,7 @@ static void set_params(vector_case *c, vector_setup *s, const char *list) {
     }
 }
 
-/* AdaNorm's files hold several methods, told apart by their attributes. */
+/* AdaNorm's files contain several methods; their attributes select one. */
 static const char *method_name(const vector_case *c, const file_row *f, char *buf, size_t size) {
     char detach[16];
     if (strcmp(f->method, "detach-")) return f->method;

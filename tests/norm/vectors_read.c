@@ -1,4 +1,4 @@
-/* vectors_read.c -- HDF5 side of the vector files. */
+/* vectors_read.c -- reads vector files with HDF5. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +142,7 @@ static const double *expected(vector_case *c, const char *name, int64_t step, in
 static void judge(vector_case *c, const char *name, int64_t step, int64_t at, double got,
                   double worst) {
     c->compared++;
-    free(c->pool[--c->pooled]); /* what was read last */
+    free(c->pool[--c->pooled]); /* the last array read */
     if (worst <= 1) return;
     c->wrong++;
     fprintf(stderr, "%s: %s step %lld [%lld]: got %.17g, %.3g times the tolerance\n", c->where,

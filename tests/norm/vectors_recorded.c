@@ -1,5 +1,5 @@
-/* vectors_recorded.c -- the recorded quantities of the vector files from the statistics that a
- * layer hands to watchers (docs/norms.md 18). */
+/* vectors_recorded.c -- the vector files' recorded quantities, computed from the statistics that a
+ * layer passes to hooks (docs/norms.md 18). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,8 @@ static int64_t row_mean(const context *x, norm_scalar s) {
 
 /* -- distances --------------------------------------------------------------------------------- */
 
-/* ||f(batch) - f(running)||, f the root or nothing; running before or after the update. */
+/* Returns ||f(batch) - f(running)||, f: square root or identity; running: before or after the
+ * update. */
 static double distance(const context *x, norm_vector batch, const double *running, bool root) {
     double sum = 0;
     for (int64_t k = 0; k < x->c->d; k++) {
@@ -191,7 +192,7 @@ static int64_t nu_coefficients(const context *x, bool rms) {
     return x->c->d;
 }
 
-/* What PN-V would subtract on this batch: xhat of the batch's own psi_B. */
+/* The coefficients that PN-V would subtract on this batch, with xhat by the batch's psi_B. */
 static int64_t psi_coefficients(const context *x) {
     const vector_step *t = x->step;
     for (int64_t k = 0; k < x->c->d; k++) {
@@ -299,7 +300,7 @@ static int64_t penalty_gradient(const context *x) {
     return x->c->B * x->c->d;
 }
 
-/* What the RBN module logs, after the update. */
+/* The values that the RBN module logs, after the update. */
 static int64_t recorded_code(const context *x, const char *name) {
     bool mean = !strcmp(name, "rec_tidcode_mean");
     if (!strcmp(name, "rec_norm_diff_mean"))

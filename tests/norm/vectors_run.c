@@ -1,5 +1,5 @@
 /* vectors_run.c -- runs a case step by step through norm_apply, in one process or as several ranks
- * in threads, and compares everything the file holds. */
+ * in threads. Compares all values in the file. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static sr_status gather_rows(void *context, double *all, int64_t width) {
     return fits ? SR_OK : SR_USAGE;
 }
 
-/* Batch statistics of a layer that needs none itself, by the kernel of those that do. */
+/* Adds batch statistics for a layer that needs none, by the kernel of other layers. */
 static void add_batch_statistics(vector_step *o, const norm_call *c, const real *x) {
     column_passes m = column_passes_valid(c);
     double *mean = o->stat[NORM_mu_B], *variance = o->stat[NORM_sigma2_B];
@@ -60,7 +60,7 @@ static void add_batch_statistics(vector_step *o, const norm_call *c, const real 
     }
 }
 
-/* -- what the layer says ----------------------------------------------------------------------- */
+/* -- values from the layer --------------------------------------------------------------------- */
 
 static void take_stats(vector_step *o, const norm_call *c) {
     for (int v = 0; v < NORM_VECTOR_COUNT; v++)
@@ -71,7 +71,8 @@ static void take_stats(vector_step *o, const norm_call *c) {
 static void forward_seen(void *context, const norm_view *o) {
     rank_run *r = context;
     take_stats(&r->out, o->call);
-    /* Row methods keep mean and deviation of each valid row (src/norm/kernels/row_stats.c). */
+    /* Row methods keep mean and standard deviation of each valid row
+     * (src/norm/kernels/row_stats.c). */
     bool rows = r->setup->method->scalars & NORM_SCALAR_BIT(row_grad_var);
     for (int64_t i = 0; rows && i < o->call->rows->valid; i++) {
         const double *kept = o->call->kept;
@@ -344,8 +345,8 @@ static bool compare_state(vector_case *c, const vector_setup *s, const rank_run 
     return false;
 }
 
-/* The layer's own average over the rows of what the file holds row by row; of dx also the closed
- * form, where the method has one. */
+/* Compares the layer's average over rows with the file's values by row; for dx also the closed
+ * form, if the method has one. */
 static void compare_row_scalar(vector_case *c, const vector_step *whole, uint32_t has,
                                const char *name, int64_t step) {
     static const struct {
