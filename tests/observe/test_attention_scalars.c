@@ -1,6 +1,6 @@
-/* test_attention_scalars.c -- what of the attentions stands in the run file: against logits and
- * entropies from the projections' weights and what the sites gave, in plain loops in double, under
- * the masks of the batch; at which sites; of which passes. */
+/* test_attention_scalars.c -- the attention scalars in the run file. Compared with logits and
+ * entropies in plain loops in double, from the projections' weights, the sites' outputs and the
+ * batch's masks. Also which sites and passes have them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { HEADS = 4, DH = D / HEADS };
 
-/* What a site gave in the last pass. */
+/* A site's output in the last pass. */
 typedef struct given {
     real *y;
     int64_t count;
@@ -101,7 +101,7 @@ static void check_attention(const sr_runfile *f, const model *m, const asked *a)
     check_near_double(a->name, all, (double[]){most, mean}, 2, 1e-5, 1e-5);
 }
 
-/* Sites of the model, as recorded_pairs.h has it. */
+/* Sites of recorded_pairs.h's model. */
 enum { NORM1, NORM2, ENCODED, SELF, CROSS, FFN_NORM };
 
 static void against_plain_loops(void **state) {

@@ -1,5 +1,5 @@
 /* test_final_pairs.c -- pairs of a site's input and output in the final pass against the
- * normalization by hand, which entries they are of, and what else the pass finds. */
+ * normalization by hand, the entries that they come from, and the pass's other results. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static sr_status exchange(void *process, const run_exchange *x, sr_failure *why)
     return final_pairs_exchange(process, x, why);
 }
 
-/* Behind the passes of pairs f and of the discrepancy, `batches` batches; closes everything. */
+/* Ends the final pass after the passes of pairs f and of the discrepancy, `batches` batches; closes
+ * everything. */
 static void finish(bare *b, final_tid *tid, final_pairs *f, int64_t batches, found *got) {
     sr_failure why = {0};
     const sr_finish complete = SR_INIT(sr_finish, .status = "complete");
@@ -65,7 +66,7 @@ static final_pairs *begin(bare *b, uint64_t seed, bool pairs) {
     return f;
 }
 
-/* The passes of pairs are over; those of the discrepancy, of one batch. */
+/* Ends the passes of pairs, then runs the discrepancy's pass over one batch. */
 static void end(bare *b, final_pairs *f, found *got) {
     sr_failure why = {0};
     thread_ranks_call(1, (const int[]){0, 1}, exchange, (void *const[]){f});
@@ -148,7 +149,7 @@ static void every_pair(void **state) {
     }
 }
 
-/* Every valid entry as often as another: 100 times of 4800, with a deviation of 10. */
+/* Each valid entry is equally likely: 100 of 4800 draws, with a standard deviation of 10. */
 static void even_draws(void **state) {
     (void)state;
     static found got, again;
@@ -169,7 +170,7 @@ static void even_draws(void **state) {
     assert_in_range(same, 0, PAIRS / 20);
 }
 
-/* A batch without a valid row is none, and behind the first one there is nothing to look at. */
+/* A batch without a valid row does not count; after the first batch no more is needed. */
 static void first_batch(void **state) {
     (void)state;
     static found got;
@@ -207,9 +208,9 @@ static void beside_discrepancy(void **state) {
 /* -- batches in shares ----------------------------------------------------------------------- */
 
 enum { SHARES = 4, RANKS_MAX = 3 };
-static const int rows_of[SHARES + 1] = {0, 3, 3, 8, ROWS}; /* one of them has none */
+static const int rows_of[SHARES + 1] = {0, 3, 3, 8, ROWS}; /* the second has none */
 
-/* One process, and what final_pairs_passed says in it. */
+/* One process, and its result of final_pairs_passed. */
 typedef struct process {
     bare b;
     final_pairs *f;
@@ -234,7 +235,7 @@ static void open_processes(process *p, int ranks, const int *first, const char *
     for (int k = 0; k < ranks; k++) p[k].f = begin(&p[k].b, 1, true);
 }
 
-/* All shares of a batch, padded rows where mask is 0; what all processes say. */
+/* Passes all shards of a batch, with padded rows where mask is 0; returns all processes' result. */
 static bool pass_shares(process *p, int ranks, const int *first, const uint8_t *mask) {
     for (int k = 0; k < ranks; k++) {
         bare *b = &p[k].b;
@@ -279,8 +280,8 @@ static void draw_in_shares(int ranks, const int *first, const char *norm, found 
     end(&p[0].b, p[0].f, got);
 }
 
-/* The same entries as of the whole batch, in any number of processes; statistics of rows give the
- * same pairs, those of the batch the share's own. */
+/* Any number of processes draws the entries of the whole batch. Row statistics give the same pairs;
+ * batch statistics give those of each shard. */
 static void shares_draw_as_the_whole(void **state) {
     (void)state;
     static found whole, got;

@@ -1,5 +1,5 @@
-/* What stands in the run file against a double-precision recomputation from the raw X and dL/dY of
- * that step, captured through the watcher: every vector to 1e-5 of the sum of absolute terms. */
+/* The run file's vectors against a double-precision recomputation from the step's raw X and dL/dY,
+ * captured by a hook: every vector to 1e-5 of the sum of absolute terms. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,7 +168,7 @@ static void check_bn_scalars(const sr_runfile *f, const capture *c) {
     near(c, "g_sigma2", 0, scalar(f, "g_sigma2", c), sqrt(g_sigma2) / d, sqrt(g_sigma2_terms) / d);
 }
 
-/* The move of the running mean, by its update; nothing of a method without one. */
+/* Checks the running mean's move against its update; a method without one records none. */
 static void check_moves(const sr_runfile *f, const capture *c) {
     double moved = 0, apart = 0, alpha = c->site->options.alpha;
     if (strcmp(c->site->method->name, "bn")) {
@@ -184,8 +184,8 @@ static void check_moves(const sr_runfile *f, const capture *c) {
     near(c, "mu_apart", 0, scalar(f, "mu_apart", c), apart, apart);
 }
 
-/* Mean over the words of a batch of the sinusoids (docs/models.md 2.2): word i of a sentence has
- * place TOKEN_PAD + 1 + i; running from 0. */
+/* Mean of the sinusoids over a batch's words (docs/models.md 2.2): word i of a sentence has
+ * position TOKEN_PAD + 1 + i. The running average starts at 0. */
 static double position_at(int64_t place, int64_t k, int64_t d) {
     const int64_t half = d / 2;
     const double rate = exp(-(double)(k % half) * log(10000) / (double)(half - 1));

@@ -1,4 +1,4 @@
-/* test_shard_stats.c -- how statistics of the shards of a batch merge into those of the batch: each
+/* test_shard_stats.c -- merges the statistics of a batch's shards into batch statistics: each
  * scalar by its definition. */
 #include <math.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static void merged_by_definition(void **state) {
     expect("row_exact_var", all.scalar[NORM_SCALAR_row_exact_var], mean);
 }
 
-/* What one shard did not find is not known of the batch. */
+/* A value missing in one shard is missing for the batch. */
 static void not_a_number_stays(void **state) {
     (void)state;
     parcel part[PARTS];

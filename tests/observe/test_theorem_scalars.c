@@ -1,5 +1,5 @@
 /* test_theorem_scalars.c -- scalars of --theorems-every against plain loops in double, written
- * anew from the formulas of docs/norms.md 6, 10, 11 and 18.5. */
+ * independently from the formulas of docs/norms.md 6, 10, 11 and 18.5. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,8 +180,8 @@ static wanted_rows reference_rows(const fixture *f, double C, double k) {
     return w;
 }
 
-/* Theorem 2 with C of both signs and with every form of the divisor: |mean of z| is |C k| mean y^2,
- * not |k| mean y^2. One entry of 864 is beyond 10. */
+/* Theorem 2 with C of both signs and every form of the divisor: |mean of z| is |C k| mean y^2, not
+ * |k| mean y^2. One entry of 864 is beyond 10. */
 static void adanorm(void **state) {
     (void)state;
     for (form = 0; form < 8; form++) {
@@ -217,7 +217,7 @@ static void other_rows(void **state) {
 
 typedef struct column {
     double psi2, nu;            /* before step STEPS */
-    double s, xhat[N], dx2, g2; /* of step STEPS */
+    double s, xhat[N], dx2, g2; /* at step STEPS */
 } column;
 
 static void check_features(const char *norm, bool pn, bool observed) {

@@ -15,7 +15,7 @@ enum {
 typedef struct meeting {
     pthread_barrier_t barrier;
     int ranks;
-    double *all; /* of the exchange under way */
+    double *all; /* of the current exchange */
     int64_t width;
     bool fits; /* every rank came with the same width */
 } meeting;
