@@ -1,4 +1,4 @@
-/* drawing.c -- reads the SVG of a figure, as far as gnuplot writes it. */
+/* drawing.c -- reads the parts of a figure's SVG that gnuplot writes. */
 #include "drawing.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static void *grown(void *list, int count, size_t size) {
     return longer;
 }
 
-/* "rgb( 13,   8, 135)" behind NAME='; 0 without one. */
+/* Returns the colour "rgb( 13, 8, 135)" after NAME='; 0 without one. */
 static unsigned colour_of(const char *at, const char *end, const char *name) {
     unsigned red, green, blue;
     const char *found = strstr(at, name);

@@ -1,5 +1,5 @@
-/* test_figure_values_runs.c -- as test_figure_values.c: figures of sites and their features, and
-   of the ends of runs. */
+/* test_figure_values_runs.c -- continues test_figure_values.c: figures of sites and their features,
+ * and of the ends of runs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static void test_fig6(void **state) {
                    table_real(u.out, row, "relative") - table_real(t.out, row, "relative"));
     check_axes(d, 2, "index", "difference to ln");
     program_free(&t), program_free(&u);
-    d = drawing_make("statplot fig6 " SAMPLE("nlp_ln")); /* nothing to be compared with */
+    d = drawing_make("statplot fig6 " SAMPLE("nlp_ln")); /* no second run to compare with */
     check_axes(d, 1, "index", "si / s1");
 }
 
@@ -144,7 +144,7 @@ static void test_batchmix(void **state) {
     for (int i = 0; i < 5; i++) {
         const reading row = place_plus(of[i].row - 1); /* the only row of its part */
         check_rows(d, 2, MARK_POINT, of[i].look, &t, of[i].part, percent_of("tid"), row);
-        if (i == 0) continue; /* its share is 0 by definition */
+        if (i == 0) continue; /* its fraction is 0 by definition */
         check_rows(d, 1, MARK_POINT, of[i].look, &t, of[i].part, percent_of("share"), row);
         check_rows(d, 1, MARK_LINE, of[i].look, &t, of[i].part, percent_of("low"), row);
         check_rows(d, 1, MARK_LINE, of[i].look, &t, of[i].part, percent_of("high"), row);
@@ -252,7 +252,7 @@ static void test_fig5(void **state) {
     program_free(&t);
 }
 
-/* A run without steps whose evaluations say the same. */
+/* Writes a run whose only evaluation has the same value for every name. */
 static void write_evaluation(const char *path, const char *names, double value) {
     sr_recorder *r = run_create(program_file(path), run_options());
     run_add_metrics(r);

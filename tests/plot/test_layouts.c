@@ -1,5 +1,5 @@
-/* test_layouts.c -- where panels are on pages of one and two columns, and whether the sample runs of
-   a figure differ to the eye. */
+/* test_layouts.c -- positions of panels on pages of one and two columns, and visible differences
+ * between the sample runs of a figure. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static int write_runs(void **state) {
     return 0;
 }
 
-/* Fails unless panels first .. last (from 1) are in rows of so many, from left to right. */
+/* Fails unless panels first .. last (from 1) are in rows of `columns`, from left to right. */
 static void check_grid(const drawing *d, int first, int last, int columns) {
     for (int i = first; i < last; i++) {
         const svg_panel *a = &d->panel[i - 1], *b = &d->panel[i];
@@ -220,7 +220,7 @@ static const char all_and_some[] =
     "Grey: burn-in of all runs; light grey: of some. Vertical lines: "
     "where the burn-in of a run ends.";
 
-/* Each run's ends where its line is; the word stands in a grey that leaves no place beside it. */
+/* Each run's burn-in ends at its line; its label is inside the grey if no space is beside it. */
 static void test_burn_in(void **state) {
     (void)state;
     write_few_run(&(few_run){.name = "slow.h5", .norm = "bn", .alpha = 0.99, .scale = 1});
@@ -272,8 +272,8 @@ static void test_wide_tics(void **state) {
 
 enum { ZERO = 8 }; /* the look of the line at 0 in a panel of differences */
 
-/* The largest vertical distance of two lines at one place, as a fraction of the height of the panel; 0:
- * of any panel. */
+/* Returns the largest vertical distance of two lines at one x, as a fraction of the panel's height.
+ * panel 0: any. */
 static double apart(const drawing *d, int panel, int look_a, int look_b) {
     static const unsigned colour[] = {[1] = 0x0072B2, 0xD55E00, 0x009E73, [ZERO] = 0x999999};
     double most = 0;
@@ -296,7 +296,7 @@ static double apart(const drawing *d, int panel, int look_a, int look_b) {
     return most;
 }
 
-/* Without run files a figure shows what it is for: no two runs coincide. */
+/* The sample runs show a figure's purpose: no two of them coincide. */
 static void test_samples_differ(void **state) {
     (void)state;
     static const struct {

@@ -1,4 +1,4 @@
-/* Tables and figures say of which runs the batch statistics are only observed. */
+/* Tables and figures mark runs whose batch statistics are only observed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -148,7 +148,7 @@ static void test_last_bn(void **state) {
     program_free(&r);
 }
 
-/* In the script: what a picture says depends on the fonts of the machine. */
+/* Checks the script: the picture depends on the machine's fonts. */
 static void check_script(const char *arguments, const char *label, const char *full) {
     program_result r = program_run("dir=$(statplot %s -o x.svg --keep 2>&1 | sed 's/.*kept //'); "
                                    "cat $dir/*.gp; rm -r $dir",
@@ -232,7 +232,7 @@ static void write_kinds(const char *name) {
     run_finish(r);
 }
 
-/* From vectors where the formula holds: at observed sites that of bn. 4/sqrt(4) * 4/2 = 4. */
+/* From vectors where the formula applies: bn's formula at observed sites. 4/sqrt(4) * 4/2 = 4. */
 static void test_from_vectors(void **state) {
     (void)state;
     write_kinds("kinds.h5");

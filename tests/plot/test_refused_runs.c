@@ -1,5 +1,5 @@
-/* test_refused_runs.c -- runs that an analysis refuses in a report. A table of {run} refuses all of
- * them at once, one of {run1} or {run2} the first alone. Analyses of all runs wait for them. */
+/* test_refused_runs.c -- runs that an analysis in a report rejects. A table of {run} rejects all of
+ * them at once, one of {run1} or {run2} only the first. Analyses of all runs wait for them. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,7 +81,7 @@ static void all_refused_runs_are_named_and_others_wait(void **state) {
     assert_int_equal(starts(), RUNS + RUNS + 1);
 }
 
-/* The second run may fit in the place of the first. */
+/* The second run may fit in place of the first. */
 static void the_first_refusal_counts_where_places_differ(void **state) {
     (void)state;
     static char bad[] = "bad";

@@ -1,5 +1,5 @@
-/* A spike of one step among a million, from the recorder to what gnuplot is given to draw: the way
- * from run file over the analyses' buckets to statplot's curves loses none of it. */
+/* A spike of one step among a million, from the recorder to gnuplot's input. The run file, the
+ * analyses' buckets and statplot's curves all keep it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* test_table_cache.c -- tables of an earlier analysis: taken for the same program, words and run
- * files, and for nothing else. */
+/* test_table_cache.c -- cached tables of an earlier analysis: reused only for the same program,
+ * arguments and run files. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static int prepare(void **state) {
     return 0;
 }
 
-/* Runs the analysis of these runs; checks what it printed. into: the folder that is being made. */
+/* Runs the analysis of these runs and checks its output. into: the folder being written. */
 static void make_table(int into, const int *of, int runs) {
     static char name[] = "analysis";
     char output[4096], errors[4096], want[256], got[256] = "";
@@ -122,7 +122,7 @@ static void test_other_words(void **state) {
     assert_int_equal(times_run(), 1);
 }
 
-/* Of a file that grows, or is damaged, nothing is kept. */
+/* A growing or damaged file's table is not cached. */
 static void test_unknown(void **state) {
     (void)state;
     run[1].known = false;
@@ -134,7 +134,7 @@ static void test_unknown(void **state) {
     assert_int_equal(times_run(), 1);
 }
 
-/* A command without a run file has nothing that identifies its data. */
+/* A command without a run file has no data to identify. */
 static void test_without_runs(void **state) {
     (void)state;
     make_table(0, all, 0);
@@ -170,7 +170,7 @@ static void test_damaged_table(void **state) {
     assert_int_equal(times_run(), 2);
 }
 
-/* In a list each table and each failure goes to its own place; a failure runs again. */
+/* In a list each table and failure has its own output; a failed analysis runs again. */
 static void test_list(void **state) {
     (void)state;
     static char name[] = "analysis", fail[] = "fail";
