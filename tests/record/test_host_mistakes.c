@@ -1,4 +1,4 @@
-/* test_host_mistakes.c -- mistakes of a host program that are rejected at the call, and values that
+/* test_host_mistakes.c -- a host program's mistakes that are rejected at the call, and values that
  * are NaN instead of wrong. */
 #include <math.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void test_not_finite(void **state) {
         for (int step = 0; step < 5; step++) {
             const float dx = scalar_of(f, i == 4 ? "dx_norm_bn" : "dx_norm", i, step);
             if (step == 0) assert_true(dx > 0);
-            if (step > 0 && isfinite(dx) && !(i == 3 && step < 3)) /* of dy alone there */
+            if (step > 0 && isfinite(dx) && !(i == 3 && step < 3)) /* computed from dy only */
                 fail_msg("site %d, step %d: dx_norm %g", i, step + 1, (double)dx);
         }
     sr_run_close(f);
@@ -265,7 +265,7 @@ static void test_depths(void **state) {
     refuse_start(r, "sites c and a have the same depth 7");
 }
 
-/* An alpha that SR_INIT left 0 makes no running statistics of rows. */
+/* Alpha 0, as SR_INIT leaves it, gives a row method no running statistics. */
 static void test_idle_alpha(void **state) {
     (void)state;
     float x[ROWS * WIDTH], dy[ROWS * WIDTH];
@@ -363,7 +363,7 @@ static void test_resume_without_rows(void **state) {
     }
 }
 
-/* A relative path is that of sr_create, wherever the host program is at a call. */
+/* A relative path refers to the directory at sr_create, wherever the host program is later. */
 static void test_elsewhere(void **state) {
     (void)state;
     char here[4096];

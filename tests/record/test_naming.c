@@ -1,5 +1,5 @@
 /* test_naming.c -- a finished run gets its name on file systems without hard links or without a
- * rename that replaces nothing; a file that appears meanwhile is never replaced. */
+ * rename that never replaces. A file that appears meanwhile is not replaced. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT, renameat2 */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* test_pass_calls.c -- calls of raw tensors and sums that are refused, what the host puts beside
- * them, NaN batches, and the shapes of tensors. */
+/* test_pass_calls.c -- rejected calls of raw tensors and sums, values that the host adds, NaN
+ * batches, and shapes of tensors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +113,7 @@ static void test_tensors(void **state) {
     }
 }
 
-/* Passes that wait are counted; where only the last one counts none of them waits. */
+/* The number of waiting passes is limited; with SR_REPEAT_LAST none waits. */
 static void test_many_passes(void **state) {
     (void)state;
     enum { WAITING = 4096 };
@@ -121,7 +121,7 @@ static void test_many_passes(void **state) {
         script_case c = base;
         c.site.repeat = merge ? SR_REPEAT_MERGE : SR_REPEAT_LAST;
         sr_recorder *r = create("refused.h5", &c.site);
-        for (int step = 1; step <= 2; step++) { /* the second one begins with none */
+        for (int step = 1; step <= 2; step++) { /* the second step starts with no waiting pass */
             sr_begin_step(r, step);
             for (int i = 0; i < WAITING; i++) script_call(r, 0, &c, step, "f0");
             for (int i = 0; i < WAITING; i++) script_call(r, 0, &c, step, "b0");
@@ -138,7 +138,7 @@ static void test_many_passes(void **state) {
     }
 }
 
-/* -- what the host puts ---------------------------------------------------------------------- */
+/* -- values from the host -------------------------------------------------------------------- */
 
 static double other(int vector, int k) {
     return 1.5 + vector + 0.25 * k;
@@ -233,7 +233,7 @@ static void test_host_scalars(void **state) {
     }
 }
 
-/* Sums without that of g^2: everything but what needs it. */
+/* Sums without sum g^2: only the values that need it are missing. */
 static void test_without_squares(void **state) {
     (void)state;
     static script_record got;
@@ -333,7 +333,7 @@ static void test_at_once_refused(void **state) {
     assert_int_equal(sr_put_passes(NULL, NULL, 1), SR_STATE);
 }
 
-/* Samples of a step are those of all passes, or not known; a pass without any row has none. */
+/* A step's samples are the sum over its passes, or unknown; a pass without valid rows has none. */
 static void test_samples(void **state) {
     (void)state;
     static const int64_t cases[][5] = {/* samples, padded of two passes, the sum */
@@ -395,8 +395,8 @@ static void test_nan_batch(void **state) {
 
 /* -- shapes ---------------------------------------------------------------------------------- */
 
-/* All counts of rows and planes around the blocks, at an address of the element's alignment alone;
- * what stands in padded rows, and around the tensor, takes no part. */
+/* All numbers of rows and planes around the block sizes, at an address with only the element's
+ * alignment. Values in padded rows, and around the tensor, have no effect. */
 static void check_shape(int64_t outer, int64_t inner, bool masked) {
     enum { C = 3, MOST = 40 * C * 17 + 2 };
     static float x[MOST], g[MOST];

@@ -1,4 +1,5 @@
-/* test_raw_tensors.c -- raw tensors through the recorder, what a step records, spacing and size. */
+/* test_raw_tensors.c -- raw tensors in the recorder, the values of a step, vector spacing and file
+ * size. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,11 +128,10 @@ static void expect_feature(expected *e, running *s, sr_family family, int64_t st
     s->nu[k] = s->nu[k] * (1 - (1 - alpha_bwd) * Gamma) + (1 - alpha_bwd) * Lambda;
 }
 
-/* Counts of rows are there even where none is valid. */
+/* Row counts are recorded even if no row is valid. */
 static void expect_others(const expected *e, sr_family family, bool first, double *scalar) {
     scalar[SR_SCALAR_nonfinite] = 0;
-    if (first)
-        scalar[SR_SCALAR_samples] = OUTER; /* rows of a flat tensor belong to nobody knows what */
+    if (first) scalar[SR_SCALAR_samples] = OUTER; /* rows of a flat tensor have no known samples */
     scalar[SR_SCALAR_padded] = (double)(ROWS - e->rows);
     if (family == SR_FAMILY_ROW || e->rows == 0) return;
     scalar[SR_SCALAR_dx_norm] = (double)sqrtl(e->dx2);
@@ -183,7 +183,7 @@ static void test_observe(void **state) {
         }
 }
 
-/* Without alpha there is nothing running. */
+/* Without alpha no running statistics exist. */
 static void test_observe_without_alpha(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -209,7 +209,7 @@ static void test_observe_without_alpha(void **state) {
     sr_run_close(f);
 }
 
-/* What the host puts wins over what is derived; nonfinite counts float32 values. */
+/* The host's values replace derived ones; nonfinite counts float32 values. */
 static void test_put_wins(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -236,7 +236,7 @@ static void test_put_wins(void **state) {
     check_ok(sr_run_scalar(f, "rows", 0, 0, 1, &got, &why), &why);
     assert_true(isnan(got)); /* not put */
     check_ok(sr_run_scalar(f, "nonfinite", 1, 0, 1, &got, &why), &why);
-    assert_true(isnan(got)); /* a site that put nothing */
+    assert_true(isnan(got)); /* a site without values */
     sr_run_close(f);
 }
 
@@ -313,7 +313,7 @@ static void test_projection(void **state) {
     assert_int_equal(every, 1);
     printf("1000 steps: projected %lld, got %lld\n", (long long)projected, (long long)size);
     expect_about(size, projected, 0.1);
-    assert_true(size > 1000 * 3 * 256 * 8 * 4); /* the vectors are there */
+    assert_true(size > 1000 * 3 * 256 * 8 * 4); /* the size includes the vectors */
     projected = 1;
     size = run_size(1000, 6000000, &projected, &every);
     printf("limit 6000000: projected %lld, got %lld, every %lld\n", (long long)projected,
