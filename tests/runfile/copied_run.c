@@ -124,7 +124,7 @@ run_copied copied_copy(const char *from, const char *to, const run_copy_options 
     return result;
 }
 
-/* Copies and must fail like this; no file and no part is left. */
+/* Copies, and requires this failure; no file and no .part remains. */
 void copied_refused(char *const *paths, int count, const run_copy_options *o, sr_status status,
                     const char *part) {
     sr_failure why = {0};

@@ -1,6 +1,6 @@
-/* test_failing_damage.c -- damaged, truncated and whole files are opened and checked while each
- * allocation, and each read of a dataset, fails in turn: damage is told while memory lasts, a lack of
- * memory is no damage, and a value that was not read is not called right. */
+/* test_failing_damage.c -- damaged, truncated and valid files are opened and checked while each
+ * allocation and each dataset read fails in turn. Damage is reported if memory suffices. Out of
+ * memory is not damage, and an unread value does not count as valid. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "copied_run.h"
 #include "journal/positional_io.h"
@@ -55,7 +55,7 @@ static sr_status read_chunks(sr_failure *why) {
     return status;
 }
 
-/* SR_OK: the check found that the file is not whole. */
+/* SR_OK: the check found the fault. */
 static sr_status check_fault(const char *name, const char *fault, sr_failure *why) {
     sr_failure own = {0};
     if (sr_run_check(sample_path(name), &own) == SR_OK) complain("check", "%s: whole", name);

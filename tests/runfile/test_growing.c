@@ -1,5 +1,5 @@
-/* test_growing.c -- readers of a file that grows see nothing but whole rows, and no reader falls
- * into the gap between its two names when the run ends. */
+/* test_growing.c -- readers of a growing file see only complete rows, and every reader finds the
+ * file while it is renamed at the end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static void tell(void *context, const sr_failure *fault) {
     ++*faults;
 }
 
-/* As many runs as a busy machine needs for so many looks. */
+/* Repeats runs until enough looks were made, also on a busy machine. */
 static void test_check(void **state) {
     enum { RUNS = 6, MOST_RUNS = 200, LOOKS = 20 };
     (void)state;
@@ -116,7 +116,7 @@ static void test_rename(void **state) {
         }
         assert_int_equal(status, 0);
         sr_failure why = {0};
-        sr_runfile *f = sr_run_open(part, &why); /* it has been renamed for good */
+        sr_runfile *f = sr_run_open(part, &why); /* it has been renamed permanently */
         assert_non_null(f);
         assert_string_equal(sr_run_get_info(f)->status, "complete");
         assert_string_equal(sr_run_get_info(f)->path, path);

@@ -1,4 +1,4 @@
-/* test_guard_sites.c -- many sites: what is done for each does not look at all the others. */
+/* test_guard_sites.c -- many sites: work for one site does not depend on their number. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

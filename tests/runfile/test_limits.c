@@ -1,5 +1,5 @@
-/* test_limits.c -- what a host may ask for: runs of any length within their limit, as many
- * embeddings as are allowed, and one line for what cannot be. */
+/* test_limits.c -- limits of a host's requests: runs of any length stay within their size limit,
+ * embeddings up to the maximum, one line for impossible requests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void test_no_end(void **state) {
     }
 }
 
-/* A run that goes on from another keeps what both have within the limit. */
+/* A resumed run keeps both runs' rows within the limit. */
 static void test_no_end_resumed(void **state) {
     (void)state;
     const char *path = sample_path("long.h5"), *from = sample_path("first.h5");
@@ -87,8 +87,8 @@ static void test_no_end_resumed(void **state) {
     expect_covered(path, 30000, 20000000, 4);
 }
 
-/* Past its plan a run has no vectors that do not fit; what every step has comes to a megabyte
-   here. */
+/* Past its plan a run drops vectors that do not fit. The values of every step take a megabyte
+ * here. */
 static void test_past_the_plan(void **state) {
     (void)state;
     struct stat s;
@@ -97,11 +97,11 @@ static void test_past_the_plan(void **state) {
     record(r, 1, 5000);
     run_finish(r);
     assert_int_equal(stat(path, &s), 0);
-    if (s.st_size <= 15000000 || s.st_size >= 23000000) /* with what is of every step */
+    if (s.st_size <= 15000000 || s.st_size >= 23000000) /* including the values of every step */
         fail_msg("%lld bytes", (long long)s.st_size);
 }
 
-/* -- what cannot be --------------------------------------------------------------------------- */
+/* -- impossible requests ---------------------------------------------------------------------- */
 
 static void test_as_many_steps_as_numbers(void **state) {
     (void)state;
@@ -186,7 +186,7 @@ static void test_huge_tensors(void **state) {
     }
 }
 
-/* What memory was wanted for is not taken for what is wrong. */
+/* "Out of memory" is added to the message, unless it already says so. */
 static void test_memory_says_so(void **state) {
     (void)state;
     sr_failure why = {0};

@@ -1,5 +1,5 @@
-/* test_many_files.c -- more run files at once than a process may have descriptors: those that rest
- * are what they were when they are read again, or a failure that names them. */
+/* test_many_files.c -- more open run files than a process may have descriptors. Files closed for
+ * now give the same values when they are read again, or a failure that names them. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void write_runs(int files) {
     for (int i = 0; i < files; i++) {
         sr_options o = SR_OPTIONS_DEFAULT;
         o.vectors_every = 2, o.seed = (uint64_t)i;
-        unlink(path_of(i)); /* of the test before */
+        unlink(path_of(i)); /* the previous test's file */
         sr_recorder *r = sample_begin(path_of(i), &o);
         assert_int_equal(sample_steps(r, 0, STEPS + i % 3 - 1, 2), SR_OK);
         finish(r);
@@ -56,7 +56,7 @@ static void read_loss(sr_runfile *f, sr_failure *why) {
     sr_run_step_reals(f, "loss", 0, 1, &loss, why);
 }
 
-/* What was read last stays open as long as the file. */
+/* The file read last stays open. */
 static void check_run(sr_runfile *f) {
     sr_failure why = {0};
     read_loss(f, &why);
@@ -66,7 +66,7 @@ static void check_run(sr_runfile *f) {
     check_ok(why.status, &why);
 }
 
-/* Rows and vectors of each file, the first ones last, twice; no descriptor is left. */
+/* Reads rows and vectors of each file twice, the first files last; no descriptor remains open. */
 static void resting_files_are_read_again(void **state) {
     (void)state;
     sr_runfile *run[FILES];
@@ -120,7 +120,7 @@ static void other_files_are_refused(void **state) {
     close_runs(run, 40);
 }
 
-/* Whatever is asked for first, the answer is the reason and not that of a file without it. */
+/* Every kind of first call returns the reason, not the answer for a file without the data. */
 static void each_question_names_the_reason(void **state) {
     (void)state;
     sr_runfile *run[FILES];
@@ -185,7 +185,7 @@ static void damaged_files_rest(void **state) {
     sr_runfile *run[FILES];
     sr_failure changed = {0};
     write_runs(40);
-    write_byte(path_of(0), 9, SEEK_SET, 0xff); /* of the superblock */
+    write_byte(path_of(0), 9, SEEK_SET, 0xff); /* in the superblock */
     open_runs(run, 40);
     assert_non_null(strstr(sr_run_damage(run[0], 0), "read from its backup copy"));
     check_run(run[0]);
@@ -195,8 +195,8 @@ static void damaged_files_rest(void **state) {
     close_runs(run, 40);
 }
 
-/* Runs of a study have their sites, metrics and names in common, and a resting file no table of
- * checksums. HDF5 keeps what it took for the first files. */
+/* Runs of a study share their sites, metrics and names, and a closed file has no checksum table in
+ * memory. HDF5 keeps the memory that it took for the first files. */
 static void a_resting_file_takes_little_memory(void **state) {
     (void)state;
     enum { MANY = 160, FIRST = 80, MOST = 4096 };
@@ -245,7 +245,7 @@ static void check_tables(const sr_runfile *f, const sr_runfile *alone) {
             check_same(group[g], sr_run_name(f, group[g], i), sr_run_name(alone, group[g], i));
 }
 
-/* Runs that share a table with another run have theirs, as if they were alone. */
+/* Runs that share a table with another run read the same values as alone. */
 static void shared_tables_are_the_own_ones(void **state) {
     (void)state;
     static const char *const name[] = {"nlp_bn", "nlp_bn_256",  "nlp_ln",

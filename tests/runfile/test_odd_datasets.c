@@ -1,5 +1,5 @@
-/* test_odd_datasets.c -- single datasets, names and attributes that no writer makes, in a file whose
- * other parts are as they should be: the file opens and tells what is wrong, or is refused. */
+/* test_odd_datasets.c -- single datasets, names and attributes that no writer makes, in an
+ * otherwise valid file. The file opens and reports the fault, or is rejected. */
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char *odd;
 
 /* -- changes --------------------------------------------------------------------------------- */
 
-/* Another dataset of this name. stored: all its bytes are in the file, else none. */
+/* Replaces a dataset. stored: the file contains all its bytes, else none. */
 static void replace(hid_t file, const char *name, hid_t type, int rank, const hsize_t *dims,
                     bool stored) {
     const hsize_t chunk[2] = {1, 1}, most[2] = {H5S_UNLIMITED, H5S_UNLIMITED};
@@ -73,7 +73,7 @@ static void write_at(hid_t file, const char *name, hsize_t at, int64_t value) {
     H5Sclose(memory), H5Sclose(space), H5Dclose(set);
 }
 
-/* -- what the reader says of them ------------------------------------------------------------ */
+/* -- faults that the reader reports ---------------------------------------------------------- */
 
 typedef struct change {
     void (*make)(hid_t file);
@@ -194,7 +194,7 @@ static bool tells(const sr_runfile *f, const char *text) {
     return false;
 }
 
-/* The declared scalar "own" stays, whatever stands after it. */
+/* The custom scalar "own" stays, whatever follows it. */
 static void test_scalar_names(void **state) {
     (void)state;
     static const struct {
@@ -286,8 +286,8 @@ static void test_no_embeddings(void **state) {
 
 /* -- sites ----------------------------------------------------------------------------------- */
 
-/* A method of which a part is missing is unknown. Without all of its parts the file is older than
- * them, and the method's name tells. */
+/* A method with a missing part is unknown. A file without all parts is older than them: the
+ * method's name determines them. */
 static void test_methods(void **state) {
     (void)state;
     static const char *const part[] = {"/sites/axis", "/sites/uses", "/sites/constants",

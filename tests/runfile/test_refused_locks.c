@@ -1,5 +1,5 @@
-/* test_refused_locks.c -- file systems that refuse locks: the writer writes, and a file beside its
- * own keeps a second writer out. */
+/* test_refused_locks.c -- file systems that reject locks: the writer writes, and a lock file beside
+ * the run excludes a second writer. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT, F_OFD_SETLK */
 #include <dlfcn.h>
 #include <errno.h>
@@ -120,7 +120,7 @@ static void write_run(int reason) {
     expect_refused(path, false), expect_refused(path, true);
     check_ok(sample_steps(r, 1, 10, 0), sr_failed(r));
     expect_refused(path, false), expect_refused(path, true);
-    /* a growing file is read as one: what is written counts, not what its journal says */
+    /* a growing file is read as one: its written rows count, not its journal */
     sr_runfile *f = sample_open(path);
     assert_true(sr_run_get_info(f)->steps >= 8);
     sample_check(f, 1, 1);
@@ -143,8 +143,8 @@ static void test_reasons(void **state) {
     check_ok(sr_close(r, &complete, &why), &why);
 }
 
-/* Without a heartbeat for ten minutes, or with force: the next writer takes over, and the first one
- * notices at its next flush and leaves the lock of the other alone. */
+/* Without a heartbeat for ten minutes, or with force, the next writer takes over. The first one
+ * notices at its next flush and leaves the other's lock alone. */
 static void test_take_over(void **state) {
     (void)state;
     for (int forced = 0; forced < 2; forced++) {

@@ -1,4 +1,4 @@
-/* test_runfile.c -- what is written is read back, and what reading and closing refuse. */
+/* test_runfile.c -- written values are read back; reading and closing reject invalid calls. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -199,13 +199,13 @@ static void test_refuses_existing(void **state) {
     o.force = true;
     sr_recorder *r = sample_begin(sample_path("there.h5"), &o);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
-    expect_file(sample_path("there.h5"), "precious"); /* until the new one is whole */
+    expect_file(sample_path("there.h5"), "precious"); /* until the new one is complete */
     why = (sr_failure){0};
     run_finish(r);
     check_ok(sr_run_check(sample_path("there.h5"), &why), &why);
 }
 
-/* PATH appears while recording: it stays, and so does PATH.part, whole. */
+/* PATH appears while recording: it stays, and so does a complete PATH.part. */
 static void test_rename_race(void **state) {
     (void)state;
     for (int force = 0; force < 2; force++) {

@@ -1,5 +1,5 @@
-/* test_running.c -- running values that outlive the process: a run that stops and goes on is the
- * run that never stopped, bit by bit. */
+/* test_running.c -- running statistics that outlive the process: a stopped and resumed run equals
+ * an uninterrupted one, bit by bit. */
 #include <hdf5.h>
 #include <math.h>
 #include <signal.h>
@@ -111,7 +111,7 @@ static int make_whole(void **state) {
     return 0;
 }
 
-/* Goes on from `path` after `step`, in place, to the end. The step that its values are of. */
+/* Resumes `path` after `step`, in place, to the end. Returns the step of its running statistics. */
 static int64_t go_on(const char *path, int64_t step, bool running) {
     sr_options o = options();
     sr_recovery count = SR_INIT(sr_recovery, .running_step = 77);
@@ -148,7 +148,7 @@ static void test_goes_on(void **state) {
     }
 }
 
-/* Wall time goes on from the rows that were copied, not from the start of the new process. */
+/* Wall time continues from the copied rows, not from the start of the new process. */
 static void test_wall_time(void **state) {
     (void)state;
     enum { STOP = 4, END = 6 };
@@ -224,7 +224,7 @@ static void test_kept(void **state) {
     unlink(path), unlink(sample_path("copy.h5.part"));
 }
 
-/* What a recovered run has is what was kept, and not more. */
+/* A recovered run has exactly the kept statistics. */
 static void test_recovered(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -242,7 +242,7 @@ static void test_recovered(void **state) {
     assert_int_equal(count.running_step, 10);
     assert_int_equal(go_on(to, 10, true), 10);
     expect_equal(to, sample_path("whole.h5"), STEPS);
-    /* and again, from the mended one at a step that nothing was kept of */
+    /* again, from the recovered file at a step without kept statistics */
     unlink(to);
     check_ok(sr_run_recover(sample_path("broken.h5.part"), to, true, -1, &count, &why), &why);
     r = create(sample_path("copy.h5"), &o);
@@ -269,7 +269,7 @@ static void test_not_wanted(void **state) {
     r = create(path, &o);
     put_steps(r, 1, 10);
     close_run(r);
-    assert_int_equal(go_on(path, 10, false), 10); /* from there, and keeps none */
+    assert_int_equal(go_on(path, 10, false), 10); /* resumes there, and keeps no statistics */
     expect_equal(path, sample_path("whole.h5"), STEPS);
     assert_int_equal(go_on(path, 10, true), -1);
     unlink(path);
@@ -407,7 +407,7 @@ static void write_for_ever(const char *path) {
     _exit(0);
 }
 
-/* Rows whose step says so are whole. How many there are. */
+/* Checks that rows with a step are complete; returns their number. */
 static int check_rows(const char *path) {
     static double value[SR_RUNNING_KEPT][WIDE];
     static const char *const names[] = {"/running/mu", "/running/sigma2", "/running/psi2"};

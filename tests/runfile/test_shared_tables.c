@@ -1,5 +1,5 @@
-/* test_shared_tables.c -- files of a pool share their tables where these are equal; each difference
- * keeps them apart. Rows and numbers outside of a file are refused. */
+/* test_shared_tables.c -- files of a pool share equal tables; each difference keeps them apart.
+ * Rows and numbers out of range are rejected. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ static void test_sharing(void **state) {
     }
 }
 
-/* Scalars of a host that declared none are others than those of a run without a host. */
+/* Custom scalars of a host that declared none differ from those of a run without a host. */
 static void test_no_declared(void **state) {
     (void)state;
     shared_tables *list = NULL;

@@ -1,5 +1,5 @@
-/* test_spoilt.c -- well-formed HDF5 that is no run file, or one of which a dataset is not what it
- * should be: what is left is read, checked and recovered. */
+/* test_spoilt.c -- valid HDF5 that is no run file, or has a wrong dataset: the remaining data are
+ * read, checked and recovered. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int write_run(void **state) {
     return 0;
 }
 
-/* Replaces a dataset by one of another type, rank or extent (unlimited, nothing allocated). */
+/* Replaces a dataset by one of another type, rank or extent (unlimited, without storage). */
 static void replace(hid_t file, const char *name, hid_t type, int rank, hsize_t rows,
                     hsize_t columns) {
     hsize_t dims[3] = {rows, columns, 1}, most[3] = {H5S_UNLIMITED, columns, 1},
@@ -55,7 +55,7 @@ static void hear_lost(void *context, const char *dataset, int64_t rows, const ch
     t->met += strstr(reason, t->part) != NULL;
 }
 
-/* One thing is damaged: the file opens and says so, the check too, and recover takes the rest. */
+/* One object is damaged: the opened file reports it, the check too, and recover copies the rest. */
 static void expect_rest(const char *part, void (*spoil)(hid_t file)) {
     const char *path = sample_path("odd.h5");
     sr_failure why = {0};
@@ -226,7 +226,7 @@ static void test_values(void **state) {
     expect_rest("/sites/alpha: 1.5 at site 0", spoil_alpha);
 }
 
-/* The number of threads is for people; one that no machine has is none. */
+/* The number of threads is informative; an impossible number is ignored. */
 static void test_threads(void **state) {
     (void)state;
     static const int64_t given[] = {-1, (int64_t)1 << 40};
@@ -346,7 +346,7 @@ static void test_foreign(void **state) {
     expect_refused("/sites/name", spoil_dataset_for_group);
 }
 
-/* What is left out is NaN or -1, what stands beside it as it was. */
+/* Missing values are NaN or -1; values beside them are unchanged. */
 static void test_recovered_values(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -370,7 +370,7 @@ static void test_recovered_values(void **state) {
     sr_run_close(f), sr_run_close(whole);
 }
 
-/* Without /state the rows are counted by what is there. */
+/* Without /state, existing rows are counted. */
 static void test_without_state(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -406,7 +406,7 @@ static void expect_too_many_rows(const char *path) {
     check_failure(&why, SR_FORMAT, "/steps/step: refused");
 }
 
-/* Columns of more rows than there are bytes are refused. */
+/* Columns with more rows than bytes are rejected. */
 static void test_huge_extent(void **state) {
     (void)state;
     const char *path = sample_path("huge.h5");
@@ -427,7 +427,7 @@ static void test_huge_extent(void **state) {
     damage_exercise(path);
 }
 
-/* The same where no column of statistics says less. */
+/* Likewise if no column of statistics has fewer rows. */
 static void test_huge_extent_alone(void **state) {
     (void)state;
     static const char *const columns[] = {"step", "update", "tokens",    "epoch",
@@ -512,7 +512,7 @@ static void spoil_one_exact(hid_t file) {
     assert_true(H5Ldelete(file, "/scalars/row_exact_mean", H5P_DEFAULT) >= 0);
 }
 
-/* The first files of version 1 lack what was added to /scalars later. */
+/* The first files of version 1 lack columns that were added to /scalars later. */
 static void test_older(void **state) {
     (void)state;
     sr_failure why = {0};

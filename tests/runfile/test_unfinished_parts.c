@@ -1,5 +1,5 @@
-/* test_unfinished_parts.c -- files whose writer never closed them, whole and truncated: the rows of
- * /spectra, reasons, extents that claim more than the file has. */
+/* test_unfinished_parts.c -- files whose writer never closed them, complete and truncated: rows of
+ * /spectra, reasons, extents beyond the file. */
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static void test_last_rows(void **state) {
     assert_int_equal(count_spectra(), 3);
 }
 
-/* Where the file ends, rows end; each row that is left is the right one. */
+/* Rows end at the end of the file; each remaining row is right. */
 static void test_truncated(void **state) {
     (void)state;
     enum { CUTS = 40 };
@@ -114,7 +114,7 @@ static void test_truncated(void **state) {
 
 /* -- texts and extents ----------------------------------------------------------------------- */
 
-/* A reader tells where the file ends, unless the writer gave a reason of its own. */
+/* A reader reports the end of the file as reason, unless the writer gave one. */
 static void test_reason(void **state) {
     (void)state;
     const hid_t file = damage_reopen(odd);
@@ -124,7 +124,7 @@ static void test_reason(void **state) {
     sr_run_close(f);
 }
 
-/* What is damaged in a truncated file may be truncated, too: nothing of it is taken for right. */
+/* Damage in a truncated file may be truncation: no damaged part is used. */
 static void test_damaged(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -135,7 +135,7 @@ static void test_damaged(void **state) {
     check_failure(&why, SR_FORMAT, "bytes: nothing of the run is left");
 }
 
-/* Rows without bytes are not there, whatever the extents and the committed count say. */
+/* Rows without bytes do not count, whatever the extents and the committed count are. */
 static void test_claimed_rows(void **state) {
     (void)state;
     static const char *const column[] = {"step", "update", "tokens",    "epoch",
