@@ -86,7 +86,7 @@ static void test_round_trip(void **state) {
     array_reader_close(r);
 }
 
-/* The same arrays make the same bytes, now and a second later. */
+/* Equal arrays give equal bytes, now and a second later. */
 static void test_same_bytes(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -171,7 +171,7 @@ static bool reads_whole(const char *path) {
     return read;
 }
 
-/* Every byte, changed, is either of no value or makes reading fail: never a wrong number. */
+/* A change of any byte makes reading fail or has no effect: never a wrong number. */
 static void test_changed_bytes(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -276,13 +276,13 @@ static void test_long_path(void **state) {
     memset(path, 'p', LONG - 1);
     assert_null(array_writer_create(path, FORMAT, 3, &why));
     check_failure(&why, SR_USAGE, "ppp...: the path is too long");
-    path[LONG - sizeof ".part"] = 0; /* too long for the system alone */
+    path[LONG - sizeof ".part"] = 0; /* too long for the operating system alone */
     why = (sr_failure){0};
     assert_null(array_writer_create(path, FORMAT, 3, &why));
     check_failure(&why, SR_IO, strerror(ENAMETOOLONG));
 }
 
-/* A file of texts and of a type that no array has. */
+/* A file of texts, and one with a type that no array has. */
 static void write_others(const char *path, int64_t version) {
     const h5_shape number = {.type = H5_UINT64, .rank = 1, .dims = {3}},
                    letters = {.type = H5_TEXT, .text = 8, .rank = 1, .dims = {3}};

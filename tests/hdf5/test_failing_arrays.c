@@ -82,7 +82,7 @@ static void look_at_arrays(const char *after, sr_status status) {
     if (there && !matrix_is_summed()) complain(after, "no checksum");
 }
 
-/* A read error is not damage, nor a file of another format. */
+/* A read error is not damage, nor does it mean another file format. */
 static void look_at_reading(const char *after, sr_status status) {
     if (failing_watched == FAILING_SYSTEM && status != SR_OK && status != SR_IO)
         complain(after, "no read error");

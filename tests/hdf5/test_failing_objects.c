@@ -1,6 +1,6 @@
 /* test_failing_objects.c -- writes and reads a file of every kind of object while one call fails:
  * an allocation, a system call or an HDF5 call. Each call fails once. Objects reported as written
- * can be read. An object that could not be read is not reported as absent. */
+ * can be read. An unreadable object is not reported as absent. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "hdf5/h5.h"
 #include "testing/failing_deeds.h"
@@ -60,7 +60,7 @@ static sr_status grow(h5_id set, sr_failure *why) {
     return status == SR_OK ? h5_write_rows(set, &rows, H5_FLOAT64, real, why) : status;
 }
 
-/* As a recorder: declared, then with a journal. */
+/* Writes as a recorder does: declares first, then uses a journal. */
 static sr_status write_parts(h5_id file, h5_id *set, bool logged, sr_failure *why) {
     sr_status status = declare(file, set, why);
     if (status == SR_OK) status = fill(set, why);

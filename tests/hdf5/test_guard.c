@@ -56,7 +56,7 @@ static hid_t text_type(size_t size) {
     return type;
 }
 
-/* -- out of the file ------------------------------------------------------------------------- */
+/* -- links out of the file ------------------------------------------------------------------- */
 
 static void store_elsewhere(hid_t file, const char *name, hid_t type, hsize_t rows,
                             const char *where) {
@@ -116,7 +116,7 @@ static void spoil_virtual_growing(hid_t file) {
     H5Sclose(to), H5Sclose(from);
 }
 
-/* A kind of link that a library of its maker's would follow. */
+/* A user-defined link, which the library of its author would follow. */
 static ssize_t ask_link(const char *name, const void *data, size_t size, void *to, size_t room) {
     (void)name, (void)data, (void)size, (void)to, (void)room;
     return 0;
@@ -242,7 +242,7 @@ static void spoil_chunk(hid_t file) {
     const hsize_t rows = 40, most = H5S_UNLIMITED, chunk = 1 << 28;
     put(file, "/steps/loss", H5T_IEEE_F64LE, 1, &rows, &most, in_chunks(1, &chunk));
 }
-/* One value far out: the index of chunks reaches to it. */
+/* One value at a distant index: the chunk index extends to it. */
 static void spoil_far(hid_t file) {
     const hsize_t rows = (hsize_t)1 << 50, most = H5S_UNLIMITED, chunk = 16, one = 1;
     const hsize_t at = rows - 1;
@@ -254,7 +254,7 @@ static void spoil_far(hid_t file) {
     assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0);
     H5Sclose(memory), H5Sclose(space), H5Dclose(set);
 }
-/* HDF5 1.10 cannot always write over one of many. */
+/* HDF5 1.10 cannot always overwrite one of many. */
 static void write_attribute(hid_t file, const char *object, const char *name, int64_t value) {
     hid_t space = H5Screate(H5S_SCALAR);
     assert_true(H5Adelete_by_name(file, object, name, H5P_DEFAULT) >= 0);
@@ -362,7 +362,7 @@ static void test_embeddings(void **state) {
 
 /* -- programs -------------------------------------------------------------------------------- */
 
-/* Each reads FILE; a %s of its arguments is a name that it may write. */
+/* FILE is read; %s is a file name that the program may write. */
 static const char *const programs[] = {
     "statrec info FILE",
     "statrec info --format json FILE",

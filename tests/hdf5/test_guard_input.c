@@ -28,7 +28,7 @@ static int train(void **state) {
     return mkfifo(program_file("fifo.ckpt"), 0600);
 }
 
-/* A copy of the checkpoint, to be spoilt. */
+/* A copy of the checkpoint, to be damaged. */
 static hid_t copy_checkpoint(const char *name) {
     program_result r = program_run("cp " CHECKPOINT " %s", name);
     assert_int_equal(r.status, 0);

@@ -1,6 +1,6 @@
 /* test_h5_trees.c -- indices of many attributes and links. Those that HDF5 writes are accepted.
- * Rejected are headers with impossible values, nodes with too many entries (for the node or its
- * header), and attributes marked as shared. Heaps likewise. */
+ * Rejected: headers with impossible values, nodes with too many entries for themselves or the
+ * header, attributes marked as shared. Heaps likewise. */
 #define _GNU_SOURCE /* memmem */
 #include <fcntl.h>
 #include <hdf5.h>
@@ -14,7 +14,8 @@
 #include "testing/check.h"
 #include "testing/damage.h"
 
-/* In one leaf, in leaves below an inner node, below two of them. */
+/* Numbers of entries: in one leaf; in leaves below an inner node; below two levels of inner
+ * nodes. */
 enum { NODE = 512, HEADER = 38, FEW = 20, MANY = 200, MOST = 1500 };
 
 /* Writes attributes and links of the root. Each kind has one index by name and one by creation
@@ -100,13 +101,13 @@ static void check_headers(int count, int depth) {
             if (is_sound(&f, h))
                 fail_msg("byte %d of a header may be %d", wrong[i].at, wrong[i].value);
             assert_true(
-                h5_tree_is_sound(NULL, f.fd, h, HEADER - 1, f.size)); /* too short to be one */
+                h5_tree_is_sound(NULL, f.fd, h, HEADER - 1, f.size)); /* too short for a header */
             h[wrong[i].at] = was;
         }
         h[26]--;
         assert_false(is_sound(&f, h)); /* fewer than the nodes have */
         h[26] += 2;
-        assert_true(is_sound(&f, h)); /* without a valid checksum, for example */
+        assert_true(is_sound(&f, h)); /* nodes without a valid checksum, for example */
         h[26]--;
         assert_true(depth == 0 || !h5_tree_is_sound(NULL, f.fd, h, HEADER,
                                                     0)); /* more nodes than the file has room for */

@@ -1,5 +1,5 @@
-/* test_headers.c -- alters one byte of the header of each group and dataset: none counts as absent,
- * and the message names the damaged object. */
+/* test_headers.c -- alters one byte of the header of each group and dataset. No object counts as
+ * absent, and the message names the damaged one. */
 #define _GNU_SOURCE /* memmem */
 #include <fcntl.h>
 #include <hdf5.h>
@@ -22,7 +22,7 @@ typedef struct headers {
     int count, groups;
 } headers;
 
-/* With the groups that most runs lack. */
+/* Makes a run with groups that most runs lack. */
 static void make_run(const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -320,7 +320,7 @@ static void test_forged_loops(void **state) {
     expect_forged(&f, "the same one again", false, true);
 }
 
-/* The prefix of a header that claims more bytes than any file has. */
+/* The prefix of a header that declares more bytes than any file has. */
 static void test_forged_sizes(void **state) {
     (void)state;
     unsigned char head[512] = "OHDR\2\3";

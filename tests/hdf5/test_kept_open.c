@@ -53,7 +53,7 @@ static off_t size_of(const char *name) {
     return s.st_size;
 }
 
-/* failed: a write had failed before. */
+/* failed: an earlier write failed. */
 static void expect_kept(const char *name, bool failed) {
     static uint8_t value[3000];
     const int before = check_descriptors();
@@ -116,7 +116,7 @@ static void test_forked(void **state) {
     check_ok(h5_close(opened, &why), &why);
 }
 
-/* errno is 0 after an allocation that failed. */
+/* errno is 0 after an allocation failed. */
 static void test_no_reason(void **state) {
     (void)state;
     static uint8_t value[3000];

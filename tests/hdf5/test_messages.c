@@ -71,8 +71,8 @@ static void cut_anywhere(void **state) {
     }
 }
 
-/* Declared sizes beyond the message's own; a value, a chunk or filters without bytes, as fuzzing
- * found them; products beyond 64 bits. */
+/* Declared sizes beyond the message's own. A value, a chunk or filters without bytes, as fuzzing
+ * found them. Products beyond 64 bits. */
 static void too_large(void **state) {
     (void)state;
     static const char most[] =

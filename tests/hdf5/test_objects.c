@@ -1,4 +1,4 @@
-/* test_objects.c -- objects of a file that statrec did not write: each is opened unchanged, or
+/* test_objects.c -- objects of a file that statrec did not write. Each is opened unchanged, or
  * rejected with a reason that names it. */
 #include <hdf5.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void add_skipped(const char *name, hsize_t size) {
     H5Dclose(set), H5Pclose(how), H5Sclose(space);
 }
 
-/* -- one file of all ------------------------------------------------------------------------- */
+/* -- one file with all objects --------------------------------------------------------------- */
 
 enum { GROUPS = 20 }; /* more than stay open */
 
@@ -94,8 +94,8 @@ static void make_objects(void) {
 
 typedef struct object {
     const char *path;
-    int64_t size;     /* NULL: absent */
-    const char *says; /* NULL: it is not there */
+    int64_t size;     /* 0: rejected */
+    const char *says; /* NULL: absent */
 } object;
 
 static const object objects[] = {
