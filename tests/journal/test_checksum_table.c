@@ -29,7 +29,7 @@ static void put_number(unsigned char *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* As t->x is. */
+/* Encodes t->x. */
 static void table_write(table *t) {
     for (size_t i = 0; i < t->count; i++) {
         unsigned char *entry = t->bytes + i * TRAILER_ENTRY;
@@ -121,7 +121,7 @@ static void expect_refused(table *t) {
     checksum_table_free(&e);
 }
 
-/* With a checksum that is right. */
+/* The checksum of the altered table is valid. */
 static void impossible_tables(void **state) {
     (void)state;
     table t = table_make(2 * PAGE + 9);
@@ -208,7 +208,7 @@ static void values_against_their_checksums(void **state) {
     for (int again = 0; again < 2; again++) {
         assert_true(agrees(&e, &t, 2, PAGE - 3, false, &bad));
         assert_true(agrees(&e, &t, 200 * PAGE, 200 * PAGE + 7, true, &bad));
-        assert_false(agrees(&e, &t, 1, PAGE - 2, false, &bad)); /* a half of one that is bad */
+        assert_false(agrees(&e, &t, 1, PAGE - 2, false, &bad)); /* half of a bad extent */
         assert_true(bad == BASE + hit[0] * LENGTH);
         for (size_t i = 0; i < 4; i++) {
             assert_false(agrees(&e, &t, hit[i], hit[i], true, &bad));

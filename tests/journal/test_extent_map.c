@@ -24,7 +24,7 @@ typedef struct plain {
     unsigned char byte[BYTES];
 } plain;
 
-/* The map may take values that are written over several extents of values for those, or for one. */
+/* Values may overwrite several extents of values, or part of one. */
 static bool is_several(const plain *p, int at, int end) {
     int last = 0;
     bool values = true, several = false;
@@ -48,7 +48,7 @@ static void plain_put(plain *p, extent_kind kind, int at, int end, const unsigne
     if (is_within(p, kind, at, end)) return;
     const int left = at > 0 && p->of[at - 1] == p->of[at] ? p->of[at] : 0;
     for (int i = at; left && i < BYTES; i++)
-        if (p->of[i] == left) p->of[i] = 0; /* its right part was never written by itself */
+        if (p->of[i] == left) p->of[i] = 0; /* its right part was never written alone */
     p->kind[++p->extents] = kind;
     for (int i = at; i < end; i++) p->of[i] = p->extents;
 }
@@ -130,7 +130,7 @@ static void chunks_side_by_side(void **state) {
     assert_int_equal(m.count, 3);
     assert_true(extent_map_put(&m, EXTENT_METADATA, 100, 0, NULL)); /* no bytes */
     assert_int_equal(m.count, 3);
-    /* a number of chunks has 32 bits */
+    /* the number of chunks has 32 bits */
     m.e[2].more = UINT32_MAX - 1;
     const uint64_t far = m.e[2].at + 32 * (uint64_t)UINT32_MAX;
     assert_true(extent_map_put(&m, EXTENT_VALUES, far, 32, NULL));
@@ -139,7 +139,7 @@ static void chunks_side_by_side(void **state) {
     extent_map_free(&m);
 }
 
-/* -- the log --------------------------------------------------------------------------------- */
+/* -- the journal ----------------------------------------------------------------------------- */
 
 enum { HEAD = 100, CHUNK = 3000, PARTS = 40, LARGE = 300000, END = HEAD + PARTS * CHUNK + LARGE };
 
@@ -164,7 +164,7 @@ static uint64_t place(int part) {
     return HEAD + (uint64_t)part * CHUNK;
 }
 
-/* Every other part is steps, which are settled two commits later, and one that is large. */
+/* Every other part contains steps, which settle two commits later; one part is large. */
 static written *write_some(rng *r) {
     written *w = calloc(1, sizeof *w);
     assert_non_null(w);
@@ -228,7 +228,7 @@ static void steps_settle(void **state) {
     written *w = write_some(&r);
     assert_int_equal(bytes_of_copies(&w->log.map), HEAD);
     for (int i = 0; i < 2; i++) {
-        put_held(w, place(8), CHUNK, &r); /* the same again, a part, as values, and more than one */
+        put_held(w, place(8), CHUNK, &r); /* the same bytes, a part, values, several extents */
         put_held(w, place(10) + 5, 100, &r);
         put_bytes(w, false, place(12) + 7, 50, &r);
         put_held(w, place(14) + 1, CHUNK - 1, &r);

@@ -148,7 +148,7 @@ static void test_writing(void **state) {
     steps_size = LARGE;
 }
 
-/* Values that become metadata part by part: a row of equal extents splits. */
+/* Values become metadata in parts: a merged row of equal extents splits. */
 static sr_status split(sr_failure *why) {
     enum { CHUNKS = 64 };
     extent_map m = {0};
