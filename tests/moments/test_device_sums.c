@@ -57,7 +57,7 @@ static void near(double got, double want, double tolerance) {
         fail_msg("%.17g, not %.17g", got, want);
 }
 
-/* Site 0 is read, site 1 is a node, site 2 is read and has counted rows and no gain. */
+/* Site 0 is read, site 1 is a node. Site 2 is read and has counted rows and no gain. */
 typedef struct board {
     _Alignas(16) char buffer[BUFFER];
     sr_device_place place[SITES];

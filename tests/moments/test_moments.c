@@ -113,7 +113,7 @@ static int64_t reference(const layout *l, const double *x, const uint8_t *valid,
     return n;
 }
 
-/* `every`: each row whose number is divisible by it is padding, full of garbage; 0: no mask. */
+/* every: rows whose number is divisible by it are padding with invalid values; 0: no mask. */
 static void check_moments(const layout *l, sr_element element, double mean, double scale,
                           int64_t every) {
     int64_t size = l->outer * l->channels * l->inner, rows = l->outer * l->inner;
@@ -137,8 +137,8 @@ static void check_moments(const layout *l, sr_element element, double mean, doub
         char name[128];
         snprintf(name, sizeof name, "%s %s mean %g scale %g every %d", l->name,
                  element_names[element], mean, scale, (int)every);
-        /* tolerances: the mean relative to the spread; the variance relative to itself, unless mean
-         * / scale is so large that rounding the mean shows */
+        /* tolerances: the mean relative to the spread, the variance relative to itself. If mean /
+         * scale is very large, rounding of the mean shows */
         check_near_double(name, found, want, 1, 1e-14, 1e-14 * scale);
         check_near_double(name, found + 1, want + 1, 1, 1e-12 + 1e-15 * fabs(mean) / scale,
                           1e-25 * mean * mean);
@@ -215,7 +215,7 @@ static void reference_sums(const layout *l, const double *g, const double *x, co
     }
 }
 
-/* g and x may be of different elements. */
+/* g and x may have different element types. */
 static void check_sums(const layout *l, sr_element of_g, sr_element of_x, double mean) {
     const int64_t size = l->outer * l->channels * l->inner, rows = l->outer * l->inner;
     void *xs = need((size_t)size * 8), *gs = need((size_t)size * 8);
@@ -361,7 +361,7 @@ static void test_whole_pass(void **state) {
             check_whole_pass(&layouts[l], (sr_element)e, e == SR_FLOAT32, l % 2);
 }
 
-/* Vectors that are given are copied; of the tensors g alone is read, for its squares. */
+/* Given vectors are copied. Of the tensors, only g is read, for its squares. */
 static void test_pass_of_vectors(void **state) {
     (void)state;
     const float mean[2] = {1, 2}, inverse[2] = {3, 4}, sum_g[2] = {5, 6}, sum_gx[2] = {7, 8},
