@@ -69,7 +69,7 @@ static bool has_head_norms(const plain *p) {
     return has;
 }
 
-/* One head of one query. */
+/* Computes one head for one query. */
 static void attend(const double *q, const double *k, const double *v, int64_t keys, double *y) {
     double weight[LONGEST + 1], sum = 0;
     for (int64_t j = 0; j < keys; j++) {

@@ -12,7 +12,7 @@ typedef struct plain {
     const char *placement;
 } plain;
 
-/* Zeros, to be freed, as everything that is returned. */
+/* Returns zeros. The caller frees all returned arrays. */
 double *plain_numbers(int64_t count);
 double *plain_linear(const plain *p, const char *name, int64_t n, int64_t in, int64_t out,
                      const double *x);

@@ -15,7 +15,7 @@ int tagged_words(int s) {
     return lengths[s];
 }
 
-/* 1 to TAGGED_CHARACTERS of them. */
+/* Returns 1 to TAGGED_CHARACTERS. */
 static int spell(int32_t word, int32_t *character) {
     const int n = 1 + word % TAGGED_CHARACTERS;
     for (int c = 0; c < n; c++) character[c] = 1 + (word * 3 + c * 5) % (TAGGED_ALPHABET - 1);

@@ -11,7 +11,7 @@ enum {
     TAG_COUNT = 4,
     TAGGED_VOCABULARY = 12,
     TAGGED_ALPHABET = 9,
-    TAGGED_ROOM = 16 /* padded words and characters at most */
+    TAGGED_ROOM = 16 /* largest number of padded words, and of padded characters */
 };
 
 typedef struct tag_batch {
@@ -22,7 +22,7 @@ typedef struct tag_batch {
     uint8_t allowed[(TAG_COUNT + 2) * (TAG_COUNT + 2)];
 } tag_batch;
 
-/* length and characters: padded; at least the longest. Tag 3 may not follow tag 1. */
+/* length, characters: padded sizes, at least the longest. Tag 3 may not follow tag 1. */
 void tag_batch_fill(tag_batch *t, int64_t length, int64_t characters);
 /* Options of a tagger of width 8, 2 heads, FFN 12; every dropout with an option is 0. */
 model_options tagger_options(const char *norm, const char *placement, const char *char_encoder);
@@ -31,7 +31,7 @@ model *tagger_create(const model_options *o);
 /* Writes nll [TAGGED] in double; adds the gradients of their sum if the tape records. train: batch
  * statistics and dropout, else NORM_RUNNING. */
 void tagger_run(model *m, tape *t, const batch *b, bool train, double *nll);
-/* How many words sentence s has. */
+/* Number of words in sentence s. */
 int tagged_words(int s);
 
 #endif

@@ -190,7 +190,7 @@ static void norms_by_site(void **state) {
     model_free(m);
 }
 
-/* The text of an option of single methods. */
+/* The text of an option for single methods. */
 static char *text_of(model_options *o, const char *key) {
     for (int i = 0; norm_option_at(i); i++)
         if (!strcmp(norm_option_at(i)->key, key)) return o->norm_param[i];
@@ -321,7 +321,7 @@ static void expect_methods(const model_options *o, const data_shape *shape, cons
     model_free(m);
 }
 
-/* The places of --site, in the forward order, whatever the model. */
+/* Site names for --site, in forward order, for every model. */
 static void places(void **state) {
     (void)state;
     const data_shape text = {.task = TASK_PAIRS, .vocabulary = 64, .longest = 16};
@@ -336,7 +336,7 @@ static void places(void **state) {
     expect_methods(&o, &text, "ln", "ln", "none");
 }
 
-/* Globs of globs.h; one that decides nowhere is a mistake. */
+/* Globs of globs.h; a pattern that never applies is an error. */
 static void globs(void **state) {
     (void)state;
     const data_shape text = {.task = TASK_PAIRS, .vocabulary = 64, .longest = 16};

@@ -83,7 +83,7 @@ static void set(fixture *f, const char *end, double value, bool identity) {
     assert_true(found > 0);
 }
 
-/* Sublayers that give this constant whatever they get. */
+/* Makes sublayers return this constant for any input. */
 static void constant_sublayers(fixture *f, double value) {
     set(f, ".o.weight", 0, false);
     set(f, ".o.bias", value, false);

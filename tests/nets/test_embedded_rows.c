@@ -1,5 +1,5 @@
-/* The input of the first site of each stack: sqrt(d) E[token] + P[position], positions from
- * TOKEN_PAD + 1 on, and 0 at padding (docs/models.md 2.2). */
+/* The input of the first site of each stack (docs/models.md 2.2): sqrt(d) E[token] + P[position].
+ * Positions start at TOKEN_PAD + 1; padding is 0. */
 #include <math.h>
 #include <string.h>
 

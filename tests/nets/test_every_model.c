@@ -33,7 +33,7 @@ static void write_file(const char *name, const char *text) {
     assert_true(f && fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
-/* A batch of all of it; a task without a row above fails. */
+/* Loads all of it as one batch; a task without a row above fails. */
 static dataset *open_sample(task id, batch *b) {
     const size_t count = sizeof samples / sizeof *samples;
     size_t at = 0;
@@ -70,7 +70,7 @@ static dataset *open_sample(task id, batch *b) {
     return d;
 }
 
-/* -- a model and what a pass of it gives */
+/* -- a model and the results of a pass */
 
 static model_options options_of(const model_row *row) {
     model_options o = {.norm = "bn",
@@ -159,7 +159,7 @@ static void move(param *p, const real *direction, double step) {
 /* Checks dL/dp along a random direction of one parameter with gradient `grad`. In an embedding only
  * rows with a gradient are moved: padding has none by definition. */
 static void check_parameter(trial *t, param *p, const real *grad, uint64_t seed) {
-    const double step = 1e-8, tolerance = 2e-5; /* so small that hardly a relu turns */
+    const double step = 1e-8, tolerance = 2e-5; /* so small that few relus change sign */
     double want = 0, size = 0;
     real *direction = malloc((size_t)p->t.count * sizeof *direction);
     assert_non_null(direction);

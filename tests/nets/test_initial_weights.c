@@ -1,5 +1,5 @@
-/* Distributions of initial weights (docs/models.md 1.1, 2.2, 2.4): bounds and standard deviations
- * of every parameter, and their dependence on the seed. */
+/* Distributions of initial weights (docs/models.md 1.1, 2.2, 2.4): bounds, standard deviations,
+ * dependence on the seed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void check_values(const param *p, int64_t first, const rule *r) {
                  sum / count);
 }
 
-/* The first rule that fits; every parameter has one. */
+/* The first matching rule; every parameter has one. */
 static void check_model(const model *m, const rule *rules) {
     for (int i = 0; i < m->params.count; i++) {
         const param *p = m->params.item[i];
@@ -130,7 +130,7 @@ static void resnet20(void **state) {
 /* Biases too are drawn where PyTorch draws them. */
 static void mnist_cnn(void **state) {
     (void)state;
-    const double fan_in[] = {75, 500, 1250, 500}; /* of 32 x 32 x 3 images: 5 x 5 x 50 remain */
+    const double fan_in[] = {75, 500, 1250, 500}; /* images 32 x 32 x 3: 5 x 5 x 50 remain */
     for (int pytorch = 0; pytorch < 2; pytorch++) {
         const kind k = pytorch ? UNIFORM : NORMAL, biases = pytorch ? UNIFORM : CONSTANT;
         const double top = pytorch ? 1 : 2;

@@ -133,7 +133,7 @@ static const kind kinds[] = {{"tensorized", "post", ""},
                              {"transformer_lm", "pre", ""}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* Small, and with weights so large that no path is lost in rounding. */
+/* A small model; its large weights keep rounding from hiding a path. */
 static model *small(const kind *k, const char *mask, double dropout) {
     model_options o = options(k->name, "ptb-mini");
     o.layers = 2, o.embed_dim = 8, o.ffn_dim = 10, o.dropout = dropout;
@@ -171,8 +171,8 @@ static tensor *run(model *m, tape *t, const int32_t *input, pass *p, batch *b) {
     return y;
 }
 
-/* Largest change of each position's output when the token at `changed` of each sequence is
-   another. */
+/* Returns the largest change of each position's output when the token at `changed` of each sequence
+ * changes. */
 static void changes(const kind *k, const char *mask, int changed, double change[WINDOW]) {
     model *m = small(k, mask, 0);
     int32_t other[ROWS];
@@ -224,7 +224,7 @@ static double loss_of(model *m, tape *t, double seed) {
     return (double)loss->value[0];
 }
 
-/* Along its own gradient g every parameter changes the loss by |g| per step of length 1. */
+/* Along its gradient g every parameter changes the loss by |g| per step of length 1. */
 static void gradients(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -282,7 +282,7 @@ static void dropout_sites(void **state) {
     model_free(m);
 }
 
-/* The positions of a window are part of what the first site of transformer_lm sees. */
+/* The first site of transformer_lm sees the positions of the window. */
 static void position_mean(void **state) {
     (void)state;
     sr_failure why = {0};

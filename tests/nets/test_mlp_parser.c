@@ -238,7 +238,7 @@ static void wrong_features(void **state) {
     model_free(m);
 }
 
-/* -- states by themselves */
+/* -- each state alone */
 
 static void score(const model *m, void *scorer, int64_t first, int64_t rows, real *logits) {
     sr_failure why = {0};

@@ -43,7 +43,7 @@ static void rows_of_a_pass(void **state) {
     tape_free(t);
 }
 
-/* As evaluation takes them, by this process alone, whatever the pass is. */
+/* Rows of this process alone, as evaluation uses them, for any kind of pass. */
 static void rows_outside(void **state) {
     (void)state;
     static const norm_mode mode[] = {NORM_TRAIN, NORM_BATCH, NORM_RUNNING};

@@ -40,7 +40,7 @@ static model_options options_of(const char *name, const char *placement, const c
     return o;
 }
 
-/* Every gain and bias is its own. */
+/* Every gain and bias has a different value. */
 static void wear(model *m) {
     rng r = rng_create(5);
     for (int i = 0; i < m->params.count; i++) {

@@ -36,7 +36,7 @@ static model *of_preset(const char *preset, int64_t tags, const char *char_encod
     return m;
 }
 
-/* Without words and characters: of CoNLL-2003 45.3 M, of Resume 0.96 M. */
+/* Without words and characters: 45.3 M parameters for CoNLL-2003, 0.96 M for Resume. */
 static void expect_core(const char *preset, int64_t tags, int64_t words, int64_t characters,
                         int64_t want) {
     model *m = of_preset(preset, tags, "");
@@ -114,7 +114,7 @@ static double deviation(const tensor *x) {
     return sqrt(square / (double)x->count);
 }
 
-/* Words N(1/sqrt(width)), transitions N(1); the rows of padding are zero. */
+/* Words N(1/sqrt(width)), transitions N(1); padding rows are zero. */
 static void initial_weights(void **state) {
     (void)state;
     model *m = of_preset("conll2003-mini", 17, "");
@@ -137,7 +137,7 @@ static double sum(const double *nll) {
     return s;
 }
 
-/* Every parameter, at up to nine places; dropout draws the same every time. */
+/* Every parameter, at up to nine entries; dropout draws the same numbers every time. */
 static void check_gradients(const char *norm, const char *placement, const char *char_encoder,
                             const char *qk_norm) {
     model_options o = tagger_options(norm, placement, char_encoder);
@@ -231,7 +231,7 @@ static void keep_sum(void *context, const norm_view *o) {
         *sum += fabs((double)o->x[i]);
 }
 
-/* The layer over characters is post-norm whatever the placement of the words' layers. */
+/* The layer over characters is post-norm, whatever the placement in the words' layers. */
 static void characters_are_post(void **state) {
     (void)state;
     double sum[2][2] = {{0}};
@@ -256,7 +256,7 @@ static void characters_are_post(void **state) {
     }
 }
 
-/* The control experiment: padded words are rows of the normalizations. */
+/* The control experiment: normalizations count padded words as rows. */
 static void padding_counted(void **state) {
     (void)state;
     model_options o = tagger_options("bn", "post", "");
@@ -302,7 +302,7 @@ static void decodes_outside_training(void **state) {
     tape *t = make_tape(1);
     tag_batch_fill(&said, 7, 4);
     assert_null(predict(m, t, &said.b, true));
-    /* everything is for tag 1 and then 3, which is not allowed */
+    /* all logits favour tag 1 and then 3, which is not allowed */
     tensor *bias = &params_find(&m->params, "output.bias")->t;
     tensor *trans = &params_find(&m->params, "crf.trans")->t;
     bias->value[1] = bias->value[3] = 500;
@@ -336,7 +336,7 @@ static void adam(params *all, int step) {
         }
 }
 
-/* The loss falls, and Viterbi finds the tags; with all the preset's dropout. */
+/* The loss falls, and Viterbi finds the tags, with the preset's dropout. */
 static void learns(void **state) {
     (void)state;
     const char *const encoders[] = {"cnn", "transformer", "none"};
@@ -369,8 +369,8 @@ static void learns(void **state) {
     }
 }
 
-/* In training words become <unk>: its row gets a gradient though no word of the batch is
-   unknown. */
+/* In training, words become <unk>: its row gets a gradient although the batch has no unknown
+ * word. */
 static void words_are_dropped(void **state) {
     (void)state;
     model_options o = tagger_options("ln", "", "none");
@@ -414,8 +414,8 @@ static int64_t draws(double dropout, double attention, double relu, const char *
     return count;
 }
 
-/* Words, their vectors and the input of the output layer always; each option once in each layer, of
- * characters too. */
+/* Words, their vectors and the output layer's input are always dropped. Each option adds one per
+ * layer, of characters too. */
 static void options_of_dropout(void **state) {
     (void)state;
     assert_int_equal(draws(0, 0, 0, "cnn"), 3);

@@ -97,7 +97,7 @@ typedef struct small_options {
     const char *qk_norm;   /* NULL: none */
 } small_options;
 
-/* Memory is as long in evaluation. Weights so large that no path is lost in rounding. */
+/* Memory is as long in evaluation. Large weights keep rounding from hiding a path. */
 static model *small(const small_options *s) {
     model_options o = options("enwik8-mini");
     o.layers = s->layers, o.embed_dim = 8, o.ffn_dim = 10, o.heads = 2, o.head_dim = 3;
@@ -235,7 +235,7 @@ static void who_sees_what(void **state) {
         }
 }
 
-/* Every query of one layer sees eval_mem_len keys: its own and those in front. */
+/* Every query of one layer sees eval_mem_len keys: its own and earlier ones. */
 static void same_length(void **state) {
     (void)state;
     for (int changed = 0; changed < LENGTH; changed++) {
@@ -252,7 +252,7 @@ static void same_length(void **state) {
     }
 }
 
-/* Tokens that count as equally far may change places. */
+/* Tokens at equal clamped distances may be exchanged. */
 static void clamped_distances(void **state) {
     (void)state;
     int32_t other[SEQS][LENGTH];
@@ -299,7 +299,7 @@ static double loss_of(model *m, tape *t, const model_memory *before, double seed
     return (double)loss->value[0];
 }
 
-/* Along its own gradient g every parameter changes the loss by |g| per step of length 1. */
+/* Along its gradient g every parameter changes the loss by |g| per step of length 1. */
 static void check_gradient(model *m, tape *t, const model_memory *k, int i) {
     tensor *x = &m->params.item[i]->t;
     const char *name = m->params.item[i]->name;

@@ -33,7 +33,7 @@ static model *create(bool conv_norms) {
     sr_failure why = {0};
     model *m = model_create(&o, &shape, &why);
     if (!m) fail_msg("%s", why.text);
-    for (int i = 0; i < m->params.count; i++) { /* gains and biases that show */
+    for (int i = 0; i < m->params.count; i++) { /* gains and biases with a visible effect */
         param *p = m->params.item[i];
         if (!strstr(p->name, "gamma") && !strstr(p->name, "beta")) continue;
         for (int64_t k = 0; k < p->t.count; k++)
@@ -163,7 +163,7 @@ static double computed(model *m, const batch *b) {
     return value;
 }
 
-/* One weight moved up and down, the first from i on that has a gradient. */
+/* Moves one weight up and down: the first from i on that has a gradient. */
 static void check_gradient(const model *m, const batch *b, const char *name, const char *part,
                            int64_t i) {
     tensor *w = weight(m, name, part);

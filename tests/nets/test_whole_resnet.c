@@ -98,7 +98,7 @@ static void add_shortcut(const picture *from, int stride, picture *to) {
     }
 }
 
-/* Option B. */
+/* Option B of the shortcut. */
 static void add_projection(const picture *from, const tensor *w, int stride, picture *to) {
     static picture around;
     convolve(from, w, stride, &around);
@@ -200,7 +200,7 @@ static task_sums computed(model *m, const task_options *o, const batch *b) {
     return r;
 }
 
-/* One weight moved up and down. */
+/* Moves one weight up and down. */
 static void check_gradient(const net *of, model *m, const batch *b, tensor *w, int64_t i,
                            double smoothing) {
     const real value = w->value[i];
@@ -254,7 +254,7 @@ static void stem_gradient(const net *of, const char *conv, real *to) {
     model_free(m);
 }
 
-/* Other sums, where the build has vectors for both kinds. */
+/* The two kernels sum in different orders, if the build has vector code for both. */
 static void direct_or_by_minimal_filtering(void **state) {
     (void)state;
     static real by_default[16 * 9 * CHANNELS], winograd[16 * 9 * CHANNELS],

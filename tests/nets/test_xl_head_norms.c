@@ -106,7 +106,7 @@ static void begin_states(const trial *p) {
     }
 }
 
-/* The logits of a pass from these states and this memory. */
+/* Logits of a pass from these states and this memory. */
 static tensor *forward(const trial *p, bool gradients) {
     model_memory k;
     sr_failure why = {0};
@@ -160,7 +160,7 @@ static void standardize(const norm_site *s, const double *mu, const double *v, d
                (double)s->beta->value[k];
 }
 
-/* Each row by itself: LN, or RMSNorm. */
+/* Each row alone: LN, or RMSNorm. */
 static void normalize_rows(const norm_site *s, int64_t n, double *x) {
     const bool centred = !strcmp(s->method->name, "ln");
     for (int64_t i = 0; i < n; i++) {
@@ -174,7 +174,8 @@ static void normalize_rows(const norm_site *s, int64_t n, double *x) {
     }
 }
 
-/* BN of all rows, by their own statistics, which move the running ones of `state`, or by these. */
+/* BN of all rows: by their own statistics, which also update the running ones in `state`; or by
+ * running statistics. */
 static void normalize_batch(const norm_site *s, bool running, int64_t n, double *x,
                             double state[2][DH]) {
     double mu[DH] = {0}, v[DH] = {0};
@@ -325,7 +326,7 @@ static void compare(const char *what, const real *got, const double *want, int64
     if (!same) fail_msg("%s", what);
 }
 
-/* Running values: of the rows of x alone, with memory or without. */
+/* Running statistics include only the rows of x, with memory or without. */
 static void check_states(const trial *p, const char *qk, const heads h[LAYERS]) {
     static const char *const which[] = {"attention.q_norm", "attention.k_norm"};
     if (p->mode != NORM_TRAIN || strcmp(qk, "bn") != 0) return;
@@ -361,7 +362,7 @@ static void formulas(void **state) {
     }
 }
 
-/* -- watchers */
+/* -- hooks */
 
 static void count(void *context, const norm_view *o) {
     const norm_rows *r = o->call->rows;
@@ -430,7 +431,7 @@ static void check_parameter(const trial *p, const char *qk, param *of) {
     free(grad);
 }
 
-/* Running values are constants of a pass: those from before it, however it moves them. */
+/* Running statistics are constants of a pass: their values before it, although it updates them. */
 static void gradients(void **state) {
     (void)state;
     static const char *const qk[] = {"ln", "rmsnorm", "bn", "repbn"};

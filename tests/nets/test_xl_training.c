@@ -102,8 +102,8 @@ static double logit_of(int64_t clamp, int64_t eval_clamp, bool same_length, bool
     return value;
 }
 
-/* clamp-len in training, eval-clamp-len outside it, where 0 is clamp-len; same-length outside
-   alone. */
+/* clamp-len applies in training, eval-clamp-len outside it (0: clamp-len); same-length only
+ * outside. */
 static void training_and_evaluation(void **state) {
     (void)state;
     const double far = logit_of(0, 0, false, true), two = logit_of(2, 0, false, true),
