@@ -25,8 +25,8 @@ void layer_free(layer *l);
 void layer_pass(layer *l, tape *t, const real *x, const real *dy, int64_t rows, const uint8_t *mask,
                 norm_mode mode, real *y, real *dx);
 
-/* u [rows, d] = what a layer scale of x with these groups hands on, by plain loops; groups 0: x.
- * s [rows, groups]: where to leave the divisors, or NULL. Free with free. */
+/* Computes u [rows, d], the output of a layer scale of x with these groups, in plain loops; groups
+ * 0: u = x. s [rows, groups]: receives the divisors, or NULL. Free with free. */
 double *layer_scaled(const real *x, int64_t rows, int64_t d, int64_t groups, double eps, double *s);
 
 /* Returns rows*d normal numbers. Column k has (1 + k/4) times this mean and standard deviation.

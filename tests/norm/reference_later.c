@@ -24,7 +24,7 @@ static void pointwise(reference_call *c, double shift, void (*at)(double z, doub
     }
 }
 
-/* By exponentials of a negative number. */
+/* Uses exponentials of negative numbers only. */
 static void tanh_at(double z, double f[2]) {
     const double e = exp(-2 * fabs(z));
     f[0] = copysign((1 - e) / (1 + e), z);
@@ -110,7 +110,7 @@ void reference_un(reference_call *c) {
 
 /* -- 22 -------------------------------------------------------------------------------------- */
 
-/* Adds lambda LN(x) of row i, and what goes back through it. */
+/* Adds lambda LN(x) of row i, and its part of the gradient. */
 static void add_ln(reference_call *c, int64_t i, double lambda) {
     const double *u = c->u + i * c->d, *g = c->g + i * c->d, d = (double)c->d;
     double mean = 0, variance = 0, q_sum = 0, qx_sum = 0;

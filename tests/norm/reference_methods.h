@@ -34,9 +34,9 @@ typedef struct moments {
     double mean, variance, square;
 } moments;
 double reference_count(const reference_call *c); /* n */
-/* Statistics of column k of this batch, into stat too. */
+/* Statistics of column k of this batch, also written to stat. */
 moments reference_moments(reference_call *c, int64_t k);
-/* Moves a running value in NORM_TRAIN. */
+/* Updates a running statistic in NORM_TRAIN. */
 void reference_advance(const reference_call *c, double *running, double batch);
 /* Writes y = gamma xhat + beta with xhat = (u - center)/s. Sums g and g xhat over valid rows;
  * padded: over all rows. */

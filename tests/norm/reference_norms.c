@@ -1,5 +1,5 @@
 /* reference_norms.c -- see reference_norms.h. One function per method, with its section of
- * docs/norms.md; it computes forward and backward pass and shares no code with src/norm. */
+ * docs/norms.md, computes forward and backward pass. No code is shared with src/norm. */
 #include "reference_methods.h"
 
 #include <math.h>
@@ -267,7 +267,7 @@ static void rbn_released(reference_call *c) {
 
 /* -- 15, 16 ---------------------------------------------------------------------------------- */
 
-/* A limit that stays at `from` for the warm-up and rises evenly to `to` at call `last`. */
+/* A limit that stays at `from` during the warm-up and rises linearly to `to` at call `last`. */
 static double risen(const reference_call *c, double from, double to, double last) {
     const double calls = (double)c->call, warmup = reference_option(c, "warmup");
     if (calls <= warmup) return from;
@@ -375,7 +375,7 @@ static const struct {
     {"derf", reference_derf},
 };
 
-/* u from x; back: dx from du. width features make a group. */
+/* Computes u from x; back: dx from du. width features make a group. */
 static void scale_rows(reference_call *c, int64_t width, bool back) {
     EACH(i, c->rows * c->d / width) {
         const double *x = c->x + i * width;

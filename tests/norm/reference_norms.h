@@ -13,12 +13,12 @@ typedef struct reference_call {
     norm_mode mode;
     int64_t rows, d, call; /* call: number of this training call, from 1; else of the last one */
     const uint8_t *mask;   /* NULL: all rows are valid */
-    const int32_t *sample; /* NULL: each row is its own */
+    const int32_t *sample; /* NULL: each row is its own sample */
     int64_t samples;
     double tokens;
     const double *x, *g, *gamma, *beta; /* g = dL/dy */
-    const double *own[NORM_OWN_MAX];    /* the method's own learnable parameters; NULL: not there */
-    double *state[NORM_STATE_MAX];      /* moved, in NORM_TRAIN */
+    const double *own[NORM_OWN_MAX];    /* the method's learnable parameters; NULL: none */
+    double *state[NORM_STATE_MAX];      /* updated in NORM_TRAIN */
     double *y, *dx, *dgamma, *dbeta, *own_grad[NORM_OWN_MAX];
     double *stat[NORM_VECTOR_COUNT]; /* [d] */
     double penalty;
@@ -27,8 +27,7 @@ typedef struct reference_call {
     double *u, *du;
 } reference_call;
 
-/* Fills y, dx, dgamma, dbeta, own_grad, stat, penalty; moves state. false: no reference of this
-   name. */
+/* Fills y, dx, dgamma, dbeta, own_grad, stat, penalty; updates state. false: unknown method. */
 bool reference_norm(reference_call *c);
 
 #endif

@@ -17,7 +17,7 @@ static const double ALPHA = 0.8;
 
 typedef struct raw {
     double mu[WIDTH], sigma2[WIDTH], psi2[WIDTH]; /* running, before the step */
-    double *u;                                    /* [rows, d] what the method sees */
+    double *u;                                    /* [rows, d] the method's input */
     int calls;
 } raw;
 
@@ -29,12 +29,12 @@ static void near(const norm_view *o, const char *what, norm_vector v, int64_t k,
                  (long long)k, got, want, size);
 }
 
-/* Releases that are BN in their own way keep their statistics: only psi2 is added. */
+/* Released variants of BN keep their statistics: only psi2 is added. */
 static bool own_reading(const norm_method *m) {
     return m->padded && m->vectors & NORM_BIT(sigma2);
 }
 
-/* Running value of the shadow, when it is the shadow's; then advanced. */
+/* Checks a running statistic of the observer, if it has one; then updates the expected value. */
 static void running(const norm_view *o, const char *what, norm_vector v, int64_t k, double *value,
                     double batch) {
     double alpha = o->site->observer->alpha;
@@ -85,7 +85,7 @@ static void observe(layer *l, double alpha) {
     assert_non_null(l->site.observer);
 }
 
-/* r: whose u is to be set, or NULL. */
+/* r: sets its u, unless NULL. */
 static void three_steps(layer *l, tape *t, const uint8_t *mask, double mean, raw *r, real *y,
                         real *dx) {
     for (uint64_t step = 0; step < STEPS; step++) {
@@ -243,7 +243,7 @@ static void like_bn(void **state) {
     free(dy);
 }
 
-/* (s sum_gx + mu_B sum_g)/psi of the shadow is pnv's own sum_gx. */
+/* The observer's (s sum_gx + mu_B sum_g)/psi is pnv's own sum_gx. */
 static void like_pnv(void **state) {
     (void)state;
     static kept plain, observed;
@@ -269,7 +269,7 @@ typedef struct rank {
     int64_t first, end;
     const char *method;
     pthread_barrier_t *meet;
-    double *const *sums; /* [RANKS] of the exchange in progress */
+    double *const *sums; /* [RANKS] of the current exchange */
     kept seen;
     real y[ROWS * WIDTH], dx[ROWS * WIDTH]; /* last step */
 } rank;
@@ -327,7 +327,7 @@ static void *rank_run(void *context) {
     return NULL;
 }
 
-/* The same steps in one process. */
+/* Runs the same steps in one process. */
 static void whole_run(const char *method, real *y, real *dx) {
     layer l;
     tape *t = tape_create(1, NULL);
@@ -398,8 +398,8 @@ static double distance_of(const rank *r, const real *whole, const real *at_rank[
     return distance / largest;
 }
 
-/* Over ranks, outputs and gradients equal one process's, if the table lists the method as
- * synchronized or it uses no batch statistics. */
+/* Over ranks, outputs and gradients equal one process's. Excluded: unsynchronized methods with
+ * batch statistics. */
 static void every_method_over_ranks(void **state) {
     (void)state;
     static rank r[RANKS];

@@ -62,7 +62,7 @@ static void every_row(void **state) {
     }
 }
 
-/* Rows of wrong combinations, each a changed copy of a right one. */
+/* Rows with contradictions, each a changed copy of a valid one. */
 static void expect_fault(const char *name, const char *fault, norm_method row) {
     row.name = name;
     const char *found = fault_of(&row);
@@ -113,7 +113,7 @@ static void every_parameter(void **state) {
     (void)state;
     int count = 0;
     while (norm_option_at(count)) count++;
-    assert_true(count < NORM_OPTION_MAX); /* all found room */
+    assert_true(count < NORM_OPTION_MAX); /* no option was left out */
     for (int i = 0; norm_at(i); i++)
         for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++) {
             const norm_method *m = norm_at(i);
@@ -129,7 +129,7 @@ static void every_parameter(void **state) {
         }
 }
 
-/* Names and order as run files and .conf files have them. */
+/* Names and order as in run files and .conf files. */
 static void names_of_options(void **state) {
     (void)state;
     static const char *const key[] = {

@@ -11,7 +11,7 @@
 
 enum { MANY = 700, WIDE_ROWS = 20 };
 
-/* A layer with "a=1 b=2" set; learnt numbers as they begin. */
+/* A layer with "a=1 b=2" set and initial learnable parameters. */
 static void make_layer(layer *l, const char *method, const char *values, int64_t d, bool random) {
     sr_failure why = {0};
     const norm_method *m = norm_find(method);
@@ -97,7 +97,7 @@ static void long_names(void **state) {
 
 /* -- by hand --------------------------------------------------------------------------------- */
 
-/* y and dx of one row (3, -4), g = (1, 2), with numbers as they begin. */
+/* y and dx of one row (3, -4), g = (1, 2), with initial parameters. */
 static void pass_of_two(const char *method, const char *values, double want[4]) {
     layer l;
     tape *t = make_tape(1);
@@ -128,7 +128,7 @@ static void rows_by_hand(void **state) {
     pass_of_two("repbn", "eta0=-0.5", (double[]){-1.5, 2, -0.5, -1});
 }
 
-/* p moves s by s_init/s_scale: dp is that much of ds. */
+/* s changes with p by s_init/s_scale: dp is ds times that. */
 static void scale_of_unit(void **state) {
     (void)state;
     layer l;
@@ -151,7 +151,7 @@ static void take_bn(void *context, const norm_view *o) {
     gain = o->call->stat[NORM_gamma][1];
 }
 
-/* bn with the gain of a site of unit is bn with gamma = s, whatever is learnt. */
+/* bn with the gain of a unit site equals bn with gamma = s, for any learned value. */
 static void gain_of_unit(void **state) {
     (void)state;
     enum { N = 30, D = 4 };
@@ -205,7 +205,7 @@ static void smoothing(void **state) {
     tape *t = make_tape(1);
     make_layer(&l, "un", "window=2 warmup=4 filter=off", 1, false);
     l.site.options.eps = 1e-12;
-    /* early: its own; e follows */
+    /* early: its own value; e follows */
     un_expect("call 1", call_un(&l, t, 4, 1, NORM_TRAIN), 4, 1);   /* e = 0.1 */
     un_expect("call 2", call_un(&l, t, 16, 1, NORM_TRAIN), 16, 1); /* e = 0.19 */
     un_expect("call 3", call_un(&l, t, 1, 2, NORM_TRAIN), 1, 2);   /* c < W; e = 0.371 */
@@ -224,7 +224,7 @@ static void smoothing(void **state) {
     tape_free(t);
 }
 
-/* An outlier after calls at 1 and 1.21: it is normalized by its own value, which does not enter the
+/* An outlier after calls at 1 and 1.21 is normalized by its own value, which does not enter the
  * windows. */
 static void filtration(void **state) {
     (void)state;

@@ -103,7 +103,7 @@ static void check_shape(const norm_method *m, const shape *p, const uint8_t *mas
     compare(m, p, "y", got->y, y);
     compare(m, p, "dx", got->dx, dx);
     if (mode == NORM_TRAIN) compare_scalars(m, got, want);
-    run(m, p, p->groups, x, dy, mask, mode, true, seen); /* dx of u kept apart; one thread */
+    run(m, p, p->groups, x, dy, mask, mode, true, seen); /* dx of u apart; one thread */
     assert_memory_equal(seen->y, got->y, (size_t)count * sizeof(real));
     assert_memory_equal(seen->dx, got->dx, (size_t)count * sizeof(real));
     free(got), free(want), free(seen), free(s), free(dx), free(y), free(u), free(dy), free(x);

@@ -25,7 +25,7 @@ static void ignore(void *context, const norm_view *o) {
     ++*(int *)context;
 }
 
-/* Samples of very different sizes, rows of one not together. */
+/* Samples of very different sizes; rows of a sample are not adjacent. */
 static const int32_t *sample_numbers(void) {
     static int32_t sample[ROWS];
     for (int i = 0; i < ROWS; i++) sample[i] = i % 3 ? i % 5 : 5 + i % (SAMPLES - 5);
@@ -99,7 +99,7 @@ static void test_watching_changes_nothing(void **state) {
     for (int i = 0; norm_at(i); i++) check_same(norm_at(i), mask, 2, true);
 }
 
-/* A mask of ones goes the same way as no mask: bit for bit. */
+/* A mask of ones gives the same bits as no mask. */
 static void test_mask_of_ones(void **state) {
     (void)state;
     uint8_t mask[ROWS];
@@ -185,7 +185,7 @@ static void test_no_valid_row(void **state) {
     }
 }
 
-/* State moves in NORM_TRAIN only. */
+/* State changes in NORM_TRAIN only. */
 static void test_modes(void **state) {
     (void)state;
     enum { N = 8, D = 4 };
@@ -211,7 +211,7 @@ static void test_modes(void **state) {
     }
 }
 
-/* A layer used twice in one step, and an input that feeds something else: gradients add. */
+/* Gradients add: a layer used twice in one step, and an input with another use. */
 static void test_used_twice(void **state) {
     (void)state;
     enum { N = 5, D = 3 };

@@ -57,7 +57,7 @@ static gradients *run(const norm_method *m, bool padded, bool reuse_activations)
         tensor *z = op_multiply(t, y, times);
         tape_drop_value(t, y);
         g->away = !y->value;
-        op_scale(t, times, 7); /* takes the memory */
+        op_scale(t, times, 7); /* reuses the memory */
         tape_backward(t, op_sum(t, z), 1);
         assert_null(tape_failure(t));
         keep(g->x, in), keep(g->factor, times), keep(g->gamma, l.site.gamma);

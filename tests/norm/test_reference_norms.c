@@ -85,7 +85,7 @@ typedef struct trial {
     layer l;
     reference_call c;
     double *pool, *next, *x, *g; /* the reference's arrays */
-    double *seen;                /* [NORM_VECTOR_COUNT, d] of the last call */
+    double *seen;                /* [NORM_VECTOR_COUNT, d] from the last call */
     uint8_t *mask;
     int32_t *sample;
     double penalty;
@@ -105,7 +105,7 @@ static void see(void *context, const norm_view *o) {
         memcpy(t->seen + v * t->s.d, o->call->stat[v], (size_t)t->s.d * sizeof *t->seen);
 }
 
-/* "a=1 b=word" into the options; false: they do not fit this width. */
+/* Sets "a=1 b=word" in the options; false: they do not fit this width. */
 static bool set_values(const trial *t, norm_options *o) {
     sr_failure why = {0};
     char text[256], *rest = text;
@@ -118,7 +118,7 @@ static bool set_values(const trial *t, norm_options *o) {
     return !t->method->check || t->method->check(t->s.d, o, &why) == SR_OK;
 }
 
-/* Gains of either sign and of zero. */
+/* Gains of either sign, and zero. */
 static void set_gain(trial *t) {
     for (int64_t k = 0; k < t->s.d && t->l.site.gamma; k++) {
         real *gain = &t->l.site.gamma->value[k];
@@ -264,8 +264,8 @@ static void compare_pass(const trial *t, const real *y, const real *dx) {
     compare(t, "penalty", &t->penalty, &t->c.penalty, 1, rtol);
 }
 
-/* Columns of means a thousand times their deviations, one of them constant; or neither. Each pass
- * has another part of the same normal numbers. */
+/* Optionally column means a thousand times their standard deviations, one column constant. Each
+ * pass uses another part of the same normal numbers. */
 static void make_numbers(trial *t, int pass, real *x, real *dy) {
     const int64_t d = t->s.d;
     const double mean = t->large ? 1000 : 0.4, deviation = 1 + 0.2 * pass;
@@ -328,7 +328,7 @@ static void try_all(int64_t groups) {
     sr_failure why = {0};
     real *normal = layer_numbers(NORMALS, 1, 1, 0, 1);
     trial t = {.groups = groups, .normal = normal, .tape = tape_create(1, &why)};
-    assert_non_null(t.tape); /* other numbers of threads: test_norm.c */
+    assert_non_null(t.tape); /* other thread counts: test_norm.c */
     for (int i = 0; norm_at(i); i++) try_method(&t, norm_at(i), "");
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         try_method(&t, norm_find(settings[i].method), settings[i].values);

@@ -1,5 +1,5 @@
 /* test_theorem.c -- the LN family's exact values of Theorem 1 (Xu et al., NeurIPS 2019), as hooks
- * get them, against values computed by hand.
+ * get them, against values by hand.
  *
  * Rows alternate between two features, so a pair has every statistic of its row. With
  * x = (0, 2) and eps such that s = 2: xhat = (-1/2, 1/2), mean[xhat^2] = 1/4. With g = (1, 5):
@@ -31,7 +31,7 @@ static void fill(real *row, double even, double odd) {
     for (int k = 0; k < D; k++) row[k] = (real)(k % 2 ? odd : even);
 }
 
-/* Two rows that count and a padded one between them. second: (x, g) of the last row. */
+/* Two valid rows and a padded one between them. second: (x, g) of the last row. */
 static told watch(layer *l, const double second[4]) {
     static const uint8_t mask[ROWS] = {1, 0, 1};
     real x[ROWS * D], g[ROWS * D];
@@ -61,7 +61,7 @@ static void check_number(const char *what, double got, double want) {
     if (!(fabs(got - want) <= tolerance)) fail_msg("%s: %.17g, not %.17g", what, got, want);
 }
 
-/* A number measured on dx, which was rounded to `real`. */
+/* A value measured on dx, which was rounded to `real`. */
 static void check_measured(const char *what, double got, double want) {
     double rounding = sizeof(real) == 8 ? tolerance : 1e-7 * (1 + fabs(want));
     if (!(fabs(got - want) <= rounding)) fail_msg("%s: %.17g, not %.17g", what, got, want);

@@ -1,7 +1,7 @@
 /* test_vectors.c -- runs every shared vector file of normalizations through norm_apply. With files
  * as arguments: runs those with an attribute norm (tests/train/test_model_vectors.c runs the
- * others) and ends with "N passed, N failed, N skipped" (cases). Otherwise tests the shared
- * directory. */
+ * others). It then ends with "N passed, N failed, N skipped" (cases). Without arguments: tests the
+ * shared directory. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ static void run_case(hid_t file, const char *file_name, const char *name, tally 
     vector_case_close(&c);
 }
 
-/* A line for a file of ours; one of another kind, or that cannot be read, is the other
-   program's. */
+/* Prints a line for a file with attribute norm. Another or unreadable file belongs to the other
+ * program. */
 static void run_file(const char *path, tally *sum) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const tally before = *sum;

@@ -14,14 +14,14 @@ enum { VECTORS_POOL = 256, VECTORS_RANKS = 8 };
 typedef struct vector_case {
     hid_t file, group;
     char norm[64];  /* attribute of the file */
-    char where[96]; /* "bn.h5 case3" for messages */
+    char where[96]; /* "bn.h5 case3", for messages */
     int64_t S, B, d;
     bool padded;        /* padded rows are compared too */
     const double *mask; /* [S, B] or NULL */
     void *pool[VECTORS_POOL];
     int pooled;
     int compared, wrong;
-    bool broken; /* a dataset or memory was missing */
+    bool broken; /* a missing dataset, or out of memory */
 } vector_case;
 
 /* vectors_read.c */
@@ -34,7 +34,7 @@ double *vector_read(vector_case *c, const char *path, int64_t *count);
 double vector_number(const vector_case *c, const char *attribute, double absent);
 /* Text attribute, "" when absent; buf [size]. */
 const char *vector_text(const vector_case *c, const char *attribute, char *buf, size_t size);
-/* Names of out/ in turn: false past the end. */
+/* Iterates over the names in out/: false past the end. */
 bool vector_output(const vector_case *c, int64_t i, char *name, size_t size);
 /* Compares one step of out/NAME with got [width], within the file's tolerances. Padded rows are
  * skipped where width is B or B*d and the case asks for it. */
@@ -59,18 +59,18 @@ typedef struct vector_step {
 typedef struct vector_setup {
     const norm_method *method;
     norm_options options;
-    double state_scale[NORM_STATE_MAX]; /* file = scale * ours, 0: not in the file */
+    double state_scale[NORM_STATE_MAX]; /* file = scale * our value, 0: not in the file */
     const char *state_name[NORM_STATE_MAX];
 } vector_setup;
 
-/* vectors_methods.c: method and options of a case; false: there is no such method here. */
+/* vectors_methods.c: method and options of a case; false: unknown method. */
 bool vector_setup_case(vector_case *c, vector_setup *s);
 /* Options that change from step to step (clip limits of brn). */
 void vector_setup_step(vector_case *c, const vector_setup *s, int64_t step, norm_options *o);
 
 void vector_run(vector_case *c, const vector_setup *s);
 
-/* vectors_kinds.c: a case of recorded.h5; false when its kind is unknown. */
+/* vectors_kinds.c: a case of recorded.h5; false for an unknown kind. */
 bool vector_run_kind(vector_case *c);
 
 /* vectors_recorded.c: computes rec_NAME of a step from the layer's statistics, as the README

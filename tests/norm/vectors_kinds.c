@@ -123,7 +123,8 @@ static void run_tid(vector_case *c) {
         vector_compare(c, row[i].name, 0, all + i * c->S, c->S);
     compare_number(c, "tid_mean", mean[3]);
     compare_number(c, "tid_var", mean[4]);
-    /* tid_*_batchscale and tid_var_of_variances are readings of other codes, not recorded here. */
+    /* tid_*_batchscale and tid_var_of_variances are other programs' definitions, not recorded
+     * here. */
 }
 
 /* -- singular values --------------------------------------------------------------------------- */
@@ -252,7 +253,7 @@ static void derive(const vector_case *c, const seen *s, sr_family family, double
     sr_derive_scalars(family, c->d, vector_number(c, "eps", NAN), c->B, vector, scalar);
 }
 
-/* Names PREFIX_coef, PREFIX_rms ...: everything that follows from sum_gx and the statistic. */
+/* Names PREFIX_coef, PREFIX_rms ...: all values that follow from sum_gx and the statistic. */
 static void compare_scale_part(vector_case *c, const char *prefix, const seen *s,
                                const double *statistic, double norm_over_d, double rowmean) {
     char name[48];

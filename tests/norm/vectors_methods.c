@@ -7,7 +7,7 @@
 
 typedef struct file_row {
     const char *norm;   /* the file's name */
-    const char *method; /* here */
+    const char *method; /* our name */
     const char *params; /* "attribute=param attribute=param" */
     const char *state;  /* datasets state_X in the order of the method's states */
 } file_row;
@@ -42,7 +42,7 @@ static const file_row *find_file(const char *norm) {
     return NULL;
 }
 
-/* A word of the list, copied; the rest of the list. */
+/* Copies a word of the list; returns the rest of the list. */
 static const char *next_word(const char *list, char *word, size_t size) {
     list += strspn(list, " ");
     size_t n = strcspn(list, " ");
@@ -50,7 +50,7 @@ static const char *next_word(const char *list, char *word, size_t size) {
     return list + n;
 }
 
-/* Words of the files that are others here. */
+/* Words of the files with other names here. */
 static const char *const words[][2] = {
     {"var", "inside"}, {"std", "outside"}, {"pre", "before"}, {"post", "after"}};
 
@@ -62,7 +62,7 @@ static void translate(char *text, size_t size) {
         }
 }
 
-/* The attribute as text: a number or a word. */
+/* Reads the attribute as text: a number or a word. */
 static bool attribute_text(const vector_case *c, const char *name, char *text, size_t size) {
     vector_text(c, name, text, size);
     translate(text, size);

@@ -19,7 +19,7 @@ static int64_t copy(const context *x, const double *from) {
     return x->c->d;
 }
 
-/* The batch statistic that divides. */
+/* The batch statistic in the divisor. */
 static const double *scale_of(const context *x) {
     bool centred = !isnan(x->step->stat[NORM_mu][0]);
     return x->step->stat[centred ? NORM_sigma2_B : NORM_psi2_B];
@@ -182,7 +182,7 @@ static int64_t recorded_norm(const context *x, const char *name) {
 
 /* -- pn ---------------------------------------------------------------------------------------- */
 
-/* nu/psi, psi of the divisor that pn used. */
+/* nu/psi, with psi from pn's divisor. */
 static int64_t nu_coefficients(const context *x, bool rms) {
     for (int64_t k = 0; k < x->c->d; k++) {
         double psi = sqrt(x->step->stat[NORM_psi2][k] + x->eps);
@@ -269,13 +269,13 @@ static int64_t recorded_correction(const context *x, const char *name) {
 
 /* -- rbn --------------------------------------------------------------------------------------- */
 
-/* Running value that the penalty uses. */
+/* Running statistic in the penalty. */
 static const double *penalty_state(const context *x, const char *name) {
     char when[8];
     return state_of(x, name, !strcmp(vector_text(x->c, "penalty_running", when, 8), "pre"));
 }
 
-/* One part of the penalty from the statistics; NaN unless both together are the layer's own sum. */
+/* Computes one part of the penalty; NaN unless both parts add up to the layer's sum. */
 static int64_t penalty_part(const context *x, bool mean_part) {
     double mean = distance(x, NORM_mu_B, penalty_state(x, "mu"), false);
     double deviation = distance(x, NORM_sigma2_B, penalty_state(x, "sigma2"), true);
