@@ -19,11 +19,11 @@ typedef struct bare {
     double position[D];             /* mean position of the batch */
 } bare;
 
-/* The run file that is written; the same for each bare site of a test. */
+/* The run file; equal for all bare sites of a test. */
 const char *bare_path(void);
 /* final, pairs: as in sr_options. */
 void bare_open(bare *b, const char *norm, bool final, int64_t pairs);
-/* The site on all rows; *r must live as long as the pass. */
+/* Runs the site on all rows; *r must live as long as the pass. */
 tensor *bare_forward(bare *b, norm_mode mode, norm_rows *r);
 /* Abandons a recorder that is still open. */
 void bare_close(bare *b);

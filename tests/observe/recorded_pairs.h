@@ -16,9 +16,9 @@ typedef struct pairs_model {
     tape *t;
 } pairs_model;
 
-/* A file of check_temporary(); four of them are valid at once. */
+/* A file in check_temporary(); the last four results are valid. */
 const char *pairs_path(const char *name);
-/* The norm of the encoder; the decoder has ln. */
+/* norm: of the encoder; the decoder has ln. */
 pairs_model pairs_make(const char *norm);
 /* Batches of `tokens` tokens instead of 128. */
 pairs_model pairs_make_batches(const char *norm, int64_t tokens);
@@ -34,11 +34,11 @@ batch pairs_batch(pairs_model *f, int64_t number);
 void pairs_pass(pairs_model *f, const batch *b);
 /* After the passes of a step: exchanges the records of r[ranks], with shards first[ranks + 1]. */
 void pairs_exchange(run_record *const *r, int ranks, const int *first);
-/* The row of the step: update 10 + number, 20 + number tokens. */
+/* Ends the step's row: update 10 + number, 20 + number tokens. */
 void pairs_end_step(run_record *r, int64_t number);
 /* A complete step of one shard in one process. */
 void pairs_step(pairs_model *f, run_record *r, int64_t number, bool spectra);
-/* Closes the record; the file. */
+/* Closes the record; returns the file. */
 sr_runfile *pairs_end(run_record *r, const char *status, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* test_activations.c -- the largest and the median |x| against sorting; saturation against its
- * formula in plain loops, and against tanh with its known fraction. Also shards of a batch. */
+ * formula in plain loops. For tanh the fraction is known. Also shards of a batch. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static int descending(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* |x| of valid rows, descending; their number. */
+/* Sorts |x| of valid rows, descending; returns their number. */
 static int64_t sorted(const sample *s, double *value) {
     int64_t n = 0;
     for (int i = 0; i < ROWS; i++) {
@@ -108,7 +108,7 @@ static void against_sorting(void **state) {
     check_sample(&s, true);
 }
 
-/* Spread evenly, or all at one end of a bin: the median is in its bin. */
+/* Values spread evenly, or all at one end of a bin: the median is in its bin. */
 static void median_in_its_bin(void **state) {
     (void)state;
     static sample s;
@@ -207,12 +207,12 @@ static void left_out(void **state) {
     check_above(got[ACTIVATION_top1], 0);
 }
 
-/* -- parts ----------------------------------------------------------------------------------- */
+/* -- shards ---------------------------------------------------------------------------------- */
 
 enum { PARTS = 4 };
 static const int rows_of[PARTS + 1] = {0, 150, 150, 320, ROWS}; /* the second has none */
 
-/* The valid rows of a part. */
+/* The valid rows of a shard. */
 static void take_part(const sample *s, int part, activation_counts *to) {
     sr_failure why = {0};
     int32_t index[ROWS];
@@ -224,8 +224,8 @@ static void take_part(const sample *s, int part, activation_counts *to) {
     check_ok(activation_counts_take(to, &in, &why), &why);
 }
 
-/* Merged shards give the histograms and largest entries of all rows, in any order; saturated
- * entries add up over the shards. */
+/* Merged shards give the histograms and largest entries of all rows, in any order. Saturated
+ * entries add up. */
 static void parts_add_up(void **state) {
     (void)state;
     static sample s;

@@ -1,5 +1,5 @@
-/* test_bare_site.c -- hooks on the rows of one site, valid and padded: which rows count, which make
- * the site the first with non-finite numbers. Also the running position and the final pass. */
+/* test_bare_site.c -- hooks on the rows of one site, valid and padded: which rows count, and which
+ * site is first with non-finite numbers. Also the running position and the final pass. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,8 +63,7 @@ static void no_padded_number(void **state) {
             check_named(norms[n], gradient, PADDED_ROW, 2, (real)NAN, true, NULL);
 }
 
-/* Without a check of the rows, statistics are checked: ln has sums of the gradient with its
- * xhat. */
+/* Without a check of the rows, statistics are checked: ln sums the gradient times its xhat. */
 static void statistics_alone(void **state) {
     (void)state;
     check_named("bn", false, VALID_ROW, 2, (real)NAN, false, "input");
@@ -82,8 +81,8 @@ static double scalar(const sr_runfile *f, const char *name, int64_t row) {
     return (double)value;
 }
 
-/* Rows without samples are samples themselves. A batch without a valid row is a step without rows:
- * no number counts as bad, and the running position does not move. */
+/* Rows without samples are samples themselves. A batch without valid rows is a step without rows.
+ * No number in it counts as bad, and the running position does not move. */
 static void rows_that_count(void **state) {
     (void)state;
     bare b;

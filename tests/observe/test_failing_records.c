@@ -48,7 +48,7 @@ static sr_status failure_of(const pairs_model *x, const run_record *r, sr_failur
     return SR_OK;
 }
 
-/* The shards of a batch; backward but for the final pass. */
+/* Runs the shards of a batch; backward except in the final pass. */
 static sr_status pass_shares(pairs_model *x, run_record *r, norm_mode mode, sr_failure *why) {
     static const task_options plain = {.label_smoothing = NAN};
     sr_status status = SR_OK;
@@ -133,7 +133,7 @@ static sr_status record_deed(sr_failure *why) {
     failing_watches = false;
     pairs_model x = pairs_make(norm);
     tape_free(x.t);
-    x.t = tape_create(1, why); /* threads do not come along into a child */
+    x.t = tape_create(1, why); /* worker threads are not forked */
     failing_watches = watched;
     const sr_status status = run_all(&x, why);
     failing_watches = false;

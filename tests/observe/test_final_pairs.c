@@ -1,5 +1,5 @@
 /* test_final_pairs.c -- pairs of a site's input and output in the final pass against the
- * normalization by hand, the entries that they come from, and the pass's other results. */
+ * normalization by hand. Also the entries that they come from, and the pass's other results. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { VALID = ROWS - 2, PAIRS = 4800, NO_GAIN = 2 };
 
-/* A gain and a bias that are no 1 and 0. */
+/* A gain and a bias other than 1 and 0. */
 static void open_bare(bare *b, const char *norm) {
     bare_open(b, norm, true, PAIRS);
     for (int k = 0; b->site.gamma && k < D; k++)
@@ -76,7 +76,7 @@ static void end(bare *b, final_pairs *f, found *got) {
     finish(b, tid, f, 1, got);
 }
 
-/* Both of one batch. */
+/* Both passes over one batch. */
 static void one_pass(bare *b, uint64_t seed, bool pairs, found *got) {
     final_pairs *f = begin(b, seed, pairs);
     forward(b);
@@ -84,7 +84,7 @@ static void one_pass(bare *b, uint64_t seed, bool pairs, found *got) {
     end(b, f, got);
 }
 
-/* Number of the valid entry of this feature and value, or -1. */
+/* Returns the number of the valid entry with this feature and value, or -1. */
 static int entry_of(const bare *b, int32_t feature, float x) {
     for (int i = 0; i < ROWS; i++)
         if (b->mask[i] && (float)b->x[i * D + feature] == x) return i * D + feature;
@@ -205,7 +205,7 @@ static void beside_discrepancy(void **state) {
         assert_true(without.feature[i] == -1 && isnan(without.x[i]) && isnan(without.y[i]));
 }
 
-/* -- batches in shares ----------------------------------------------------------------------- */
+/* -- batches in shards ----------------------------------------------------------------------- */
 
 enum { SHARES = 4, RANKS_MAX = 3 };
 static const int rows_of[SHARES + 1] = {0, 3, 3, 8, ROWS}; /* the second has none */
@@ -222,7 +222,7 @@ static sr_status passed(void *context, const run_exchange *x, sr_failure *why) {
     return final_pairs_passed(p->f, x, &p->again, why);
 }
 
-/* The first process alone writes. */
+/* Only the first process writes. */
 static void open_processes(process *p, int ranks, const int *first, const char *norm) {
     for (int k = ranks - 1; k >= 0; k--) {
         open_bare(&p[k].b, norm);
@@ -255,7 +255,7 @@ static bool pass_shares(process *p, int ranks, const int *first, const uint8_t *
     return p[0].again;
 }
 
-/* A batch without a valid row, then the one that is drawn from, twice, then another one. */
+/* A batch without a valid row, then twice the one that pairs are drawn from, then another one. */
 static void draw_in_shares(int ranks, const int *first, const char *norm, found *got) {
     static process p[RANKS_MAX];
     static const uint8_t none[ROWS] = {0};
@@ -281,7 +281,7 @@ static void draw_in_shares(int ranks, const int *first, const char *norm, found 
 }
 
 /* Any number of processes draws the entries of the whole batch. Row statistics give the same pairs;
- * batch statistics give those of each shard. */
+ * batch statistics give each shard's own. */
 static void shares_draw_as_the_whole(void **state) {
     (void)state;
     static found whole, got;

@@ -121,7 +121,7 @@ static void make_w(data *d) {
         }
 }
 
-/* Every batch has other means and deviations, far from the initial running values. */
+/* Every batch has other means and standard deviations, far from the initial running statistics. */
 static data *make_data(bool padded) {
     data *d = calloc(1, sizeof *d);
     assert_non_null(d);
@@ -140,7 +140,7 @@ static data *make_data(bool padded) {
 
 /* -- brute force ----------------------------------------------------------------------------- */
 
-/* dx of the last step for this g there, after the same steps before it. */
+/* dx of the last step for this g, after the same earlier steps. */
 static void gradient(const norm_method *m, const data *d, tape *t, const real *g, real *dx) {
     layer l;
     layer_open(&l, m, 0);
@@ -183,7 +183,7 @@ static void decompose(const norm_method *m, const data *d, tape *t, double part[
 
 /* -- recorded -------------------------------------------------------------------------------- */
 
-/* A run of one site for every method. */
+/* A run with one site per method. */
 static sr_runfile *record(const data *d, bool observed, tape *t, layer *l, int count) {
     static real dx[ROWS * D];
     norm_site *site[METHODS];
@@ -252,7 +252,7 @@ static int compare(const norm_method *m, const sr_runfile *f, int site, const do
     return compared;
 }
 
-/* "mu,sigma2" has the word. */
+/* Whether the list "mu,sigma2" contains the word. */
 static bool says(const char *words, const char *word, bool wanted) {
     const char *at = strstr(words, word);
     return (at != NULL) == wanted;

@@ -1,5 +1,5 @@
 /* The run file's vectors against a double-precision recomputation from the step's raw X and dL/dY,
- * captured by a hook: every vector to 1e-5 of the sum of absolute terms. */
+ * captured by a hook. Tolerance: 1e-5 of the sum of absolute terms. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static column recompute(const capture *c, int64_t k) {
     return r;
 }
 
-/* sum g xhat of feature k and its absolute terms; for LN xhat is per row. */
+/* sum g xhat of feature k and its absolute terms; LN has xhat per row. */
 static double sum_gx(const capture *c, const column *r, int64_t k, double *terms) {
     const char *norm = c->site->method->name;
     double sum = 0, eps = c->site->options.eps;
@@ -147,7 +147,7 @@ static void check_gradient_sums(const sr_runfile *f, const capture *c) {
     free(g), free(gx);
 }
 
-/* Distances and gradient parts, from the recomputed columns. */
+/* Distances and gradient parts from the recomputed columns. */
 static void check_bn_scalars(const sr_runfile *f, const capture *c) {
     double mu = 0, sigma2 = 0, g_mu = 0, g_mu_terms = 0, g_sigma2 = 0, g_sigma2_terms = 0;
     double d = (double)c->d, n = (double)c->n, eps = c->site->options.eps;
@@ -204,7 +204,7 @@ static void check_positions(const sr_runfile *f, const capture *c, const batch *
             if (mask[i]) want += position_at(TOKEN_PAD + 1 + i % length, k, c->d) / (double)c->n;
         near(c, "position_B", k, (double)got[k], want, 1);
         if (encoder && strcmp(c->site->method->name, "ln")) check_equals(running[k], 0);
-        if (!encoder) assert_true(isnan(running[k])); /* ln has no running values */
+        if (!encoder) assert_true(isnan(running[k])); /* ln has no running statistics */
     }
     free(got), free(running);
 }

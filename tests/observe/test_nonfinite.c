@@ -1,5 +1,5 @@
-/* test_nonfinite.c -- the site named at the first non-finite number: the first one in the forward
- * pass with such an input, else the first in the backward pass with such a gradient. */
+/* test_nonfinite.c -- the site named at the first non-finite number. It is the first site in the
+ * forward pass with such an input, else the first in the backward pass with such a gradient. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void close_all(fixture *f) {
     data_close(f->data);
 }
 
-/* One step whose loss has this derivative; the site that is named. */
+/* Runs one step whose loss has this derivative; returns the named site. */
 static const char *named(fixture *f, real seed, const char **what) {
     static const task_options plain = {.label_smoothing = NAN};
     sr_failure why = {0};

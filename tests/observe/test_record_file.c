@@ -1,5 +1,5 @@
-/* test_record_file.c -- gives every option and number of a run record a different value and finds
- * each in its place in the run file. Also the projected size. */
+/* test_record_file.c -- gives every option and number of a run record a different value, and finds
+ * each in the run file. Also the projected size. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,8 +44,8 @@ static void check_row(const sr_runfile *f) {
     }
 }
 
-/* Checkpoints keep the running values, and the same seed has the same rows: neither is in the
-   file. */
+/* Checkpoints contain the running statistics, and equal seeds give equal rows: the file contains
+ * neither. */
 static void check_absent(const char *path) {
     hid_t h = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_true(h >= 0);
@@ -257,7 +257,7 @@ static void seconds(void **state) {
     pairs_free(&x);
 }
 
-/* Steps that another process would read of a file that is still being written. */
+/* Steps that another process can read while the file is being written. */
 static int64_t readable(void) {
     file_bytes all = {0};
     sr_failure why = {0};
@@ -284,7 +284,7 @@ static void flushed(void **state) {
         pairs_model x = pairs_make("ln");
         run_record_options o = pairs_options("u.h5");
         o.flush_steps = every[row], o.flush_seconds = pause[row];
-        o.sync = "none"; /* a slow disk spaces them */
+        o.sync = "none"; /* a slow disk would space flushes */
         run_record *r = pairs_begin(&x, &o);
         for (int i = 0; i < 6; i++) {
             pairs_step(&x, r, i + 1, false);

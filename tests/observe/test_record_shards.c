@@ -1,5 +1,5 @@
 /* test_record_shards.c -- attention and activation values of a batch in shards equal the whole
- * batch's, and are the same numbers in one process and in several. */
+ * batch's. One process and several give the same numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void step(process *p, int ranks, const int *first, int64_t number) {
     pairs_end_step(r[0], number);
 }
 
-/* Every number that the run declares, at every site and step. */
+/* All custom scalars of the run, at every site and step. */
 typedef struct declared {
     int count;
     int64_t sites;
@@ -170,7 +170,7 @@ static void any_number_of_processes(void **state) {
     assert_memory_equal(&one, &more, sizeof one);
 }
 
-/* Every process has the same sites, be they recorded by another one. */
+/* Every process has the same sites, even if another one records them. */
 static void some_sites(void **state) {
     (void)state;
     static declared all, some;

@@ -1,5 +1,5 @@
-/* test_record_sites.c -- the sites that a run record observes, the values that it keeps, and the
- * values that a resumed run reads from the earlier file. */
+/* test_record_sites.c -- the sites that a run record observes and the values that it keeps. Also
+ * the values that a resumed run reads from the earlier file. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -150,7 +150,7 @@ static sr_status visit(void *context, const state_item *item, sr_failure *why) {
     return SR_OK;
 }
 
-/* Three running statistics of every observed site; positions where they are added. */
+/* Three running statistics of every observed site; positions at the sites that add them. */
 static void state_of_observers(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");
@@ -171,8 +171,8 @@ static void state_of_observers(void **state) {
 
 /* -- sites */
 
-/* "last-bn" is the last site with batch statistics except for a stack's final norm: the encoder's
- * or, if observed, the decoder's. */
+/* "last-bn" is the last site with batch statistics, except a stack's final norm. It is the
+ * encoder's or, if observed, the decoder's. */
 static void chosen_sites(void **state) {
     (void)state;
     for (int observed = 0; observed < 2; observed++) {
@@ -198,7 +198,7 @@ static void chosen_sites(void **state) {
     }
 }
 
-/* The weight of nu in the site's own backward pass; NaN at methods without nu. */
+/* Weight of nu in the site's backward pass; NaN for methods without nu. */
 static void alpha_backward(void **state) {
     (void)state;
     pairs_model x = pairs_make("pn");
@@ -258,7 +258,7 @@ static void spectra_of_steps(void **state) {
     pairs_free(&x);
 }
 
-/* Scalars that need the rows too come with the vectors. */
+/* Scalars that also need the rows are recorded with the vectors. */
 static void scalars_of_rows(void **state) {
     (void)state;
     for (int vectors = 0; vectors < 2; vectors++) {

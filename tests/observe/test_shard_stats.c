@@ -8,7 +8,7 @@
 
 enum { PARTS = 3 };
 
-/* Shards of 1, 0 and 3 rows; the scalars of a shard without rows are no numbers. */
+/* Shards of 1, 0 and 3 rows; a shard without rows has NaN scalars. */
 static void make_parts(parcel part[PARTS], double a, double b) {
     static const double rows[PARTS] = {1, 0, 3};
     for (int i = 0; i < PARTS; i++) {
