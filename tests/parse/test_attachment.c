@@ -92,8 +92,8 @@ static void expect_counts(const attachment *a, int64_t words, int64_t head, int6
     assert_int_equal(a->both, both);
 }
 
-/* Five words: all right; a wrong head; a wrong label; a wrong subtype; punctuation with a wrong
-   head. */
+/* Five words: all correct; a wrong head; a wrong label; a wrong subtype; punctuation with a wrong
+ * head. */
 static void counts(void **state) {
     (void)state;
     const tree_word gold[] = {word("a", "DET", "DT", 2, "det"), word("b", "NOUN", "NN", 4, "obl"),
