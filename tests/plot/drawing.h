@@ -22,7 +22,7 @@ typedef struct drawing_text {
     char text[160];
 } drawing_text;
 
-/* An image of a heat map: pixels of the drawing, and the colours of its fields, rows from the top. */
+/* A heat map's image: pixels of the drawing, and the colours of its fields, rows from the top. */
 typedef struct drawing_image {
     double x, y, width, height;
     int columns, rows;
@@ -43,23 +43,22 @@ typedef struct drawing {
  * svg_read_panels, and the SVG in r->out. The test fails if statplot does. */
 const char *drawing_svg(const char *command, program_result *r);
 
-/* The drawing of a command, which stays until the next one. */
+/* Draws a command's figure; the result is valid until the next call. */
 const drawing *drawing_make(const char *command);
 
 /* Line style `look` (from 1) selects its colour in style.gp; 0: any colour. */
 enum { ANY_LOOK = 0 };
 
-/* Fails unless panel `panel` (from 1) contains a mark of this kind at x, y in the units of its
- * axes. */
+/* Fails unless panel `panel` (from 1) has a mark of this kind at x, y, in axis units. */
 void check_mark(const drawing *d, int panel, mark_kind kind, int look, double x, double y);
 /* Fails unless a panel's axes have these labels; "": no label. A blank joins lines. */
 void check_axes(const drawing *d, int panel, const char *x_label, const char *y_label);
-/* Fails unless this text is above the middle of a panel. */
+/* Fails unless this title is above the middle of a panel. */
 void check_title(const drawing *d, int panel, const char *title);
 /* Fails unless the heat map's field at x, y has the value's colour on the panel's colour scale. */
 void check_heat(const drawing *d, int panel, double x, double y, double value);
-/* Fails unless a grey box covers x from 0 to `every`, the burn-in common to all runs, and a lighter
- * one from there to `some`, the burn-in of some runs. 0: fails if such a box exists. */
+/* Fails unless a grey box covers x from 0 to `every`, the burn-in common to all runs. A lighter one
+ * goes from there to `some`, the burn-in of some runs. 0: fails if such a box exists. */
 void check_burn_in(const drawing *d, int panel, double every, double some);
 /* Fails unless the text is somewhere in the drawing. */
 void check_says(const drawing *d, const char *text);

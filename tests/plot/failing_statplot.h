@@ -12,7 +12,7 @@
 
 int statplot_main(int argc, char **argv);
 
-/* -- the scene ------------------------------------------------------------------------------- */
+/* -- setup ----------------------------------------------------------------------------------- */
 
 static void spare_child(void) {
     failing_watches = false;
@@ -36,7 +36,7 @@ static void write_scripts(void) {
     write_script("bin/statrec", text);
 }
 
-/* Few templates: a report tries each. */
+/* Few templates, because a report tries each. */
 static void link_templates(void) {
     static const char *const names[] = {"style.gp",  "published.tsv", "layouts.tsv", "fig2.gp",
                                         "curves.gp", "gap.gp",        "tid.gp"};

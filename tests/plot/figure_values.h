@@ -4,7 +4,7 @@
 
 #include "drawing.h"
 
-/* Every figure has a test of its name in one of two programs. */
+/* One of two programs has a test named after every figure. */
 #define FIGURES_OF_TRAINING(X)                                                                     \
     X(tid)                                                                                         \
     X(fig2)                                                                                        \
@@ -44,14 +44,14 @@ reading percent_of(const char *column); /* for a fraction */
 reading place_plus(double plus);
 
 /* Fails unless every selected row with finite numbers has a mark, and at least one such row exists.
- * where: conditions on the row, "site=stem p=0.2"; "": all rows. */
+ * Conditions on the row in `where`: "site=stem p=0.2"; "": all rows. */
 void check_rows(const drawing *d, int panel, mark_kind kind, int look, const program_result *t,
                 const char *where, reading x, reading y);
 /* Checks a line of `times` times the column over the percent of training. */
 void check_course(const drawing *d, int panel, int look, const program_result *t, const char *where,
                   double times, const char *column);
 
-/* Percent of training that stat-tid leaves out of this run. */
+/* Percent of training that stat-tid skips in this run. */
 double burn_in(const char *run);
 
 #endif

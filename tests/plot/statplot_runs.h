@@ -11,11 +11,11 @@
  * one.h5, two.h5 and six.h5 are named by their steps. */
 int statplot_runs(void **state);
 
-/* In check_temporary(). */
+/* Whether the file exists in check_temporary(). */
 bool exists(const char *name);
 /* Returns whether standard error contains only notes on incomparable runs and on sample runs. */
 bool only_warnings(const char *err);
-/* Fails unless the command line ends with 0 and only_warnings. */
+/* Fails unless the command line exits with 0 and prints only_warnings. */
 void check_run(const char *command);
 /* Fails unless the command ends with this status, this part on standard error, and no standard
  * output. */

@@ -1,7 +1,7 @@
 /* Labels of ticks against the values at their positions.
  *
  * gnuplot draws a tick's mark and label in one group; the mark is at the end of a path. An axis is
- * linear or logarithmic between the values at its ends, so each position has one value of either
+ * linear or logarithmic between the values at its ends. Each position thus has one value of either
  * kind. All labels of an axis must agree with one kind, to half a pixel.
  */
 #include "svg_axes.h"
@@ -13,7 +13,7 @@
 
 /* -- the figure ------------------------------------------------------------------------------ */
 
-/* Text of <tspan>s up to </text>; a raised part gets a ^ in front. */
+/* Text of <tspan>s up to </text>; a superscript gets a ^ before it. */
 static void read_text(const char *at, const char *end, char text[64]) {
     size_t used = 0;
     while (at && at < end) {
@@ -143,7 +143,7 @@ static double shift(const svg_panel *p, const svg_label *l, bool logarithmic) {
     return fabs(p->bottom + share * (p->top - p->bottom) - l->y);
 }
 
-/* Up to the last that is not 0. */
+/* Up to the last digit that is not 0. */
 static int digits_of(const char *text) {
     int digits = 0, most = 0;
     for (const char *at = text + strspn(text, "-0."); strspn(at, "0123456789."); at++) {

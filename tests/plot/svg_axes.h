@@ -31,14 +31,14 @@ typedef struct svg_figure {
     int labels, panels;
 } svg_figure;
 
-/* Reads the labels of the tics out of an SVG. */
+/* Reads the labels of the ticks from an SVG. */
 void svg_read_labels(svg_figure *f, const char *svg);
 /* Reads lines of: GPVAL_TERM_XMIN XMAX YMIN YMAX YSIZE SCALE, GPVAL_X_MIN MAX, Y, CB. */
 void svg_read_panels(svg_figure *f, const char *lines);
-/* Which axes are logarithmic, by the labels of their tics. */
+/* Determines the logarithmic axes from their tick labels. */
 void svg_find_scales(svg_figure *f);
 /* Returns a fault of the axes, "" for none. Faults: a label that differs from the value at its
- * position, fewer than two numbers on an axis, a repeated number, more than four digits. */
+ * position; fewer than two numbers on an axis; a repeated number; more than four digits. */
 const char *svg_fault(const svg_figure *f);
 
 #endif

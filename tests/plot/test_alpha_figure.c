@@ -7,7 +7,7 @@
 #include "testing/check.h"
 #include "time_figures.h"
 
-/* As float32 in the file. */
+/* Rounded to float32, as in the file. */
 static double stored(double x) {
     return (double)(float)x;
 }
@@ -41,8 +41,8 @@ static double quantile(double alpha, bool rests, int quarter) {
     return value[4 * quarter];
 }
 
-/* 0.8 would leave 9 of 30 steps, less than a third. Bars and line of the first site, then of the
-   second. */
+/* 0.8 would leave 9 of 30 steps, less than a third. Bars and line of the first site come before
+ * those of the second. */
 static void test_alpha_points(void **state) {
     (void)state;
     static const double alpha[] = {0, 0.5, 0.7};
@@ -89,8 +89,8 @@ static void test_alpha_noise(void **state) {
     program_free(&r);
 }
 
-/* The control: of such batches the curve is that line. 0.99 would leave 241 of 700 steps, more than
-   a third. */
+/* The control: for such batches the curve is that line. 0.99 would leave 241 of 700 steps, more
+ * than a third. */
 static void test_alpha_is_noise(void **state) {
     (void)state;
     static const double alpha[] = {0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99};
@@ -122,7 +122,7 @@ static void test_alpha_of_run(void **state) {
     program_free(&r);
 }
 
-/* A panel for each run; runs of one site each in one panel, beside each other. */
+/* A panel for each run; runs of one site each share a panel, side by side. */
 static void test_alpha_runs(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

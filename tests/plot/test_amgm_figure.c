@@ -6,12 +6,12 @@
 #include "testing/check.h"
 #include "time_figures.h"
 
-/* The table by itself, whose numbers test_feature_power.c checks. */
+/* Checks the table, whose numbers test_feature_power.c checks. */
 static double excess_at(const program_result *table, int row) {
     return table_real(table->out, row, "excess");
 }
 
-/* Steps 5 to 30. The infinite one is a mark at the upper edge, in the first panel alone. */
+/* Steps 5 to 30. The infinite value is a mark at the upper edge, in the first panel only. */
 static void test_amgm_points(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -65,7 +65,7 @@ static void test_amgm_steps(void **state) {
     program_free(&table);
 }
 
-/* A panel for each run and one for the shares of all. */
+/* A panel for each run, and one for the fractions of all. */
 static void test_amgm_runs(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

@@ -151,8 +151,8 @@ static void test_least_length(void **state) {
     if (fault[0] && !strstr(fault, "y axis from 4.99975 to 5.00025")) fail_msg("%s", fault);
 }
 
-/* Such a fault is found: an earlier panel's tick step starts at the end of the axis, and its labels
- * show only the power of ten. */
+/* Such faults are found: an earlier panel's tick step starts at the end of the axis; labels show
+ * only the power of ten. */
 static void test_finds_lies(void **state) {
     (void)state;
     static const char *const third[][2] = {

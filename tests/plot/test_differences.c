@@ -20,7 +20,7 @@ static void set_run(int i, const char *seed, const char *config) {
     snprintf(run[i].text[RUN_SEED], RUN_PART, "seed %s", seed);
 }
 
-/* Its texts, one | for the tags between two of them. */
+/* Extracts its texts, with one | for the tags between two of them. */
 static char *strip_tags(char *page) {
     char *to = page;
     bool inside = false;
@@ -97,7 +97,7 @@ static void test_left_out(void **state) {
     free(page);
 }
 
-/* More than six: a line for each value. */
+/* More than six values: a line for each. */
 static void test_values(void **state) {
     (void)state;
     for (int i = 0; i < RUNS; i++) set_run(i, i == 3 ? "2" : "1", i % 2 ? "lr = 1\n" : "lr = 2\n");
@@ -115,7 +115,7 @@ static void test_hostile(void **state) {
     set_run(0, "1", many);
     set_run(1, "1", "lr = 1\n");
     char *page = differences(2, RUNS, true);
-    assert_non_null(strstr(page, "|key399|1|-|")); /* the rows of a page: 400 */
+    assert_non_null(strstr(page, "|key399|1|-|")); /* a page has at most 400 rows */
     assert_null(strstr(page, "key400"));
     free(page);
     memset(longest, '\n', sizeof longest - 1);

@@ -137,7 +137,7 @@ static int draw(const char *figure, const char *run, const char *more) {
     return bad;
 }
 
-/* The figures that draw axes of every kind: linear, logarithmic, colours, rows of points. */
+/* Figures with axes of every kind: linear, logarithmic, colours, rows of points. */
 static void test_shapes(void **state) {
     (void)state;
     static const char *const figure[] = {"overview", "curves", "fig2", "fig3", "layers"};
@@ -191,7 +191,7 @@ static void test_time_limit(void **state) {
     assert_true(time(NULL) - began < 20);
 }
 
-/* A gnuplot that does not end, and a statplot that is killed. */
+/* A gnuplot that does not end, and a killed statplot. */
 static void test_gnuplot_ends_with_us(void **state) {
     (void)state;
     program_result r = program_run(

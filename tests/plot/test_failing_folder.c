@@ -1,5 +1,5 @@
 /* test_failing_folder.c -- writes a report's folder while one system call fails. The earlier report
- * stays until the new one is complete, user files are never lost, and the next call removes
+ * stays until the new one is complete, and user files are never lost. The next call removes
  * remains. Targets: a new folder; an earlier report; a file system that cannot exchange folders;
  * the working folder, which is filled file by file. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT, RENAME_EXCHANGE */
@@ -9,7 +9,7 @@
 #include "plot/report/plot_report_folder.h"
 #include "testing/programs.h"
 
-static bool exchanges; /* this file system can */
+static bool exchanges; /* this file system supports it */
 
 FAILING_CALL(int, chmod, (const char *a, mode_t b), (a, b))
 

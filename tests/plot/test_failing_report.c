@@ -33,7 +33,7 @@ static void each_kind(const deed *d) {
 /* -- the program ----------------------------------------------------------------------------- */
 
 static const char mark[] = "<!-- of an earlier call -->";
-static int files; /* of a report, except cached tables, which unknown runs lack */
+static int files; /* report files, except cached tables, which unknown runs lack */
 
 static int count_files(const char *name) {
     struct dirent *entry;

@@ -60,7 +60,7 @@ static void test_figure(void **state) {
     each_way("statplot fig2 a.h5 b.h5 -o drawn/figure.pdf", "drawn/figure.pdf");
 }
 
-/* Only what SVG has beyond PDF: each kind of it is enough. */
+/* Only SVG features that PDF lacks: one of each kind is enough. */
 static void test_svg(void **state) {
     (void)state;
     keeps = true;

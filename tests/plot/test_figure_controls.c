@@ -1,5 +1,4 @@
-/* statplot: options that change any figure have an effect, and are rejected where they have
- * none. */
+/* statplot: options that change any figure have an effect, or are rejected. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +102,7 @@ static void test_steps(void **state) {
     check_refused("stat-tid run.h5 --phase 7:9", "--phase 7:9: run.h5 has 6 steps");
     check_refused("stat-tid run.h5 --phase 4:2", "--phase: '4:2' is not all,");
     check_refused(CV "--steps 9:3", "--steps: '9:3' is not FROM:TO");
-    /* epochs 0.48 to 0.65, on axes of these alone; one evaluation */
+    /* epochs 0.48 to 0.65, on axes of this range; one evaluation */
     check_shell("for f in curves converge modes; do\n"
                 "  statplot $f \"$STATREC_SAMPLES\"/nlp_ln.h5 \"$STATREC_SAMPLES\"/nlp_bn.h5 "
                 "--steps 90:120 "
@@ -180,7 +179,7 @@ static void test_long_labels(void **state) {
     check_shell("statplot fig6 \"$STATREC_SAMPLES\"/nlp_ln.h5 \"$STATREC_SAMPLES\"/nlp_bn.h5 "
                 "\"$STATREC_SAMPLES\"/nlp_pnv.h5 --labels '" BEGIN "1" END "," BEGIN "2" END
                 ",another one" END "' -o l.svg && grep -q '>seed 1, and an' l.svg && grep -q "
-                "'>seed 2, and an' l.svg && grep -q '>and an end' l.svg"); /* parts go first */
+                "'>seed 2, and an' l.svg && grep -q '>and an end' l.svg"); /* cuts parts first */
     check_shell("statplot tiddepth \"$STATREC_SAMPLES\"/nlp_bn.h5 \"$STATREC_SAMPLES\"/nlp_rbn.h5 "
                 "--labels '" BEGIN "1" END "," BEGIN "2" END "' --size 3.3x3 -o l.svg && "
                 "grep -q '>seed 1, and' l.svg && grep -q '>seed 2, and' l.svg");
@@ -269,7 +268,7 @@ static void test_formats(void **state) {
     check_shell("statplot fig2 -o - >shown && test -s shown && ! grep -q '{' shown");
 }
 
-/* Markup goes into files and pipes, not onto a terminal. */
+/* Markup is written to files and pipes, not to a terminal. */
 static void test_terminal(void **state) {
     (void)state;
     if (system("command -v script >/dev/null 2>&1") != 0) {

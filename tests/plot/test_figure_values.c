@@ -1,7 +1,7 @@
 /* test_figure_values.c -- every figure draws the values of its analysis: figures of training.
  *
- * For each figure: every value that the stat-* program prints has a mark inside the panel, scaled
- * by the factor in the axis label. Also the labels of the axes and the grey box of the burn-in.
+ * For each figure: every value that the stat-* program prints has a mark inside the panel. The
+ * factor in the axis label scales it. Also the labels of the axes and the grey box of the burn-in.
  * Runs are so short that a bucket contains one step, or have few values per site.
  */
 #include <math.h>
@@ -360,7 +360,7 @@ static void test_ranks(void **state) {
     program_free(&t);
 }
 
-/* Excesses of one step each; the infinite one of no step. */
+/* Excesses of one step each; the infinite one belongs to no step. */
 static void test_amgm(void **state) {
     (void)state;
     const drawing *d = drawing_make("statplot amgm few.h5 --stat sigma2_B --site stem");
@@ -396,8 +396,8 @@ static void test_curves(void **state) {
     check_axes(d, 2, "epoch", "validation loss (nats)");
 }
 
-/* Epochs after the first tenth: 0.1 + 0.19; the last panel has the second run's evaluations less
-   the first's. */
+/* Epochs after the first tenth: 0.1 + 0.19. The last panel shows the second run's evaluations minus
+ * the first's. */
 static void test_converge(void **state) {
     (void)state;
     const drawing *d = drawing_make("statplot converge few.h5 other.h5");

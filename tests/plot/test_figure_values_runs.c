@@ -99,7 +99,7 @@ static void test_fig6(void **state) {
     check_axes(d, 1, "index", "si / s1");
 }
 
-/* Boxes reach 0.275 to both sides of the site; the line at 1 from end to end. */
+/* Boxes extend 0.275 to both sides of the site; the line at 1 from end to end. */
 static void test_fig7(void **state) {
     (void)state;
     static const struct {
@@ -127,7 +127,7 @@ static void test_pairs(void **state) {
     program_free(&t);
 }
 
-/* Rows are 0.18 apart around the run's own; y is from the top. */
+/* Rows are 0.18 apart around the run's position; y is from the top. */
 static void test_batchmix(void **state) {
     (void)state;
     static const struct {
@@ -184,7 +184,7 @@ static void test_alpha(void **state) {
 
 /* -- runs -------------------------------------------------------------------------------------- */
 
-/* nlp_ln and nlp_bn recorded no training loss of fixed batches: two panels. */
+/* nlp_ln and nlp_bn have no recorded training loss of fixed batches: two panels. */
 static void test_gap(void **state) {
     (void)state;
     const drawing *d = drawing_make("statplot gap " SAMPLE("nlp_ln") " " SAMPLE("nlp_bn"));
@@ -202,7 +202,7 @@ static void test_gap(void **state) {
     program_free(&t);
 }
 
-/* Two tasks, and no training loss: a row a run, the discrepancy 0.2 above the difference. */
+/* Two tasks without training loss: one row per run, the discrepancy 0.2 above the difference. */
 static void test_parts(void **state) {
     (void)state;
 #define TASKS SAMPLE("nlp_ln") " " SAMPLE("nlp_bn") " " SAMPLE("cv_ln") " " SAMPLE("cv_bn")
@@ -261,7 +261,7 @@ static void write_evaluation(const char *path, const char *names, double value) 
     run_finish(r);
 }
 
-/* An axis of percents ends at 100, another does not. */
+/* An axis of percents ends at 100; other axes do not. */
 static void check_ends_of_percents(void) {
     write_evaluation("sure.h5", "valid_accuracy", 100);
     write_evaluation("loss.h5", "valid_loss", 100);

@@ -71,7 +71,7 @@ static void a_failure_ends_the_list(void **state) {
     p[1] = (plot_process){.argv = sh, .errors = errors[1]};
     assert_int_equal(plot_process_run_all(p, JOBS + 2, NULL, &why), SR_IO);
     check_failure(&why, SR_IO, "cannot find the program no-such-program");
-    assert_int_equal(shared[JOBS - 1], 0); /* the last was not begun */
+    assert_int_equal(shared[JOBS - 1], 0); /* the last job was not started */
     assert_int_equal(shared[JOBS], 0);     /* no process is still running */
 }
 
@@ -163,7 +163,7 @@ static void check_cannot(plot_process p, sr_status status, const char *part) {
     check_failure(&why, status, part);
 }
 
-/* In the process, before its program. */
+/* Failures in the child process, before its program starts. */
 static void what_cannot_be_begun(void **state) {
     (void)state;
     static char program[] = "true", folder[] = "/", named[] = "/no/such/program", c[] = "-c";

@@ -11,7 +11,7 @@
 
 enum { RUNS = 4 };
 
-/* A program that notes each start in `starts` and refuses each word that starts with "bad". */
+/* A program that logs each start in `starts` and fails for each word that starts with "bad". */
 static char program[4096], starts_file[4096];
 static char run[] = "{run}", runs[] = "{runs}", run1[] = "{run1}", run2[] = "{run2}";
 static sr_failure refusal[RUNS];
@@ -39,7 +39,7 @@ static int starts(void) {
     return lines;
 }
 
-/* The first failure of these tables for runs good1, bad2, good3, bad4. */
+/* Returns the first failure of these tables for runs good1, bad2, good3, bad4. */
 static sr_failure make_tables(plot_template *t, bool report) {
     static char path[RUNS][8] = {"good1", "bad2", "good3", "bad4"};
     plot_run of[RUNS] = {0};

@@ -13,7 +13,7 @@ static long place_of(const char *page, const char *text) {
     return at - page;
 }
 
-/* Fails unless the texts are in the page in this order. */
+/* Fails unless the page contains the texts in this order. */
 static void check_order(const char *path, const char *const *text, int count) {
     program_result r = program_run("cat %s", path);
     long before = -1;
@@ -44,7 +44,7 @@ static void test_report(void **state) {
         "grep -q \"href=.$t.tsv\" index.html || exit 1; done");
     check_run("cd report; grep -q '<td>late</td><td>dist_psi2</td>' index.html");
     check_run("cd report; grep -q '<dt>tid_var</dt>\\|<dt>median</dt>' index.html");
-    /* no table is wider than the page: a dozen columns beside each other, and long words break */
+    /* no table is wider than the page: at most a dozen columns, and long words break */
     check_run("cd report; grep -o '<thead>.*</thead>' index.html | awk 'gsub(/<th[ >]/, \"\") > 12 "
               "{ wide = 1 } END { exit wide || NR < 5 }'");
     /* the page loads nothing from elsewhere */
@@ -99,8 +99,8 @@ static void test_report_interactive(void **state) {
     check_fails("statplot fig2 cv.h5 --interactive", 2, "--interactive applies to report alone");
 }
 
-/* The answer comes first: runs, verdicts, three figures, differences; then the questions; the runs
-   at the end, their differences first. */
+/* The answers are first: runs, verdicts, three figures, differences. The questions follow; the runs
+ * are at the end, their differences first. */
 static void test_report_order(void **state) {
     static const char *const order[] = {"<h1>",
                                         "<table class=\"runs\">",
@@ -133,7 +133,7 @@ static void test_report_order(void **state) {
     /* a line for each run: task, model, norm, steps, state, last metric */
     check_run("cd order; grep -q '>nlp.h5</a></th><td>[^<]*iwslt14</td><td>transformer</td><td>bn"
               "</td><td class=\"n\">1000</td><td>complete</td><td>valid_' index.html");
-    /* the contents lead to every figure and question */
+    /* the contents link to every figure and question */
     check_run(
         "cd order; sed -n '/<nav/,/<.nav>/p' index.html | grep -o 'href=\"#[^\"]*' | "
         "cut -c 8- | while read -r id; do grep -q \"id=.$id\\\"\" index.html || exit 1; done");
@@ -169,7 +169,7 @@ static void test_report_verdict(void **state) {
               "|| exit 1; done <shown");
 }
 
-/* Names of run files are text. */
+/* Names of run files are plain text. */
 static void test_report_hostile(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -190,7 +190,7 @@ static void test_report_hostile(void **state) {
               "\"on\") for a in e.attrib) for e in page.iter()))'");
 }
 
-/* A figure that these runs cannot fill is named at the end with the reason, and nowhere else. */
+/* A figure without data in these runs is named only at the end, with the reason. */
 static void test_report_lacking(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

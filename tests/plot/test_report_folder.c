@@ -41,8 +41,8 @@ static void test_interrupted(void **state) {
     }
 }
 
-/* kill -9 leaves temporary folders and the earlier report. The next call removes the folders, both
- * this report's and those of figures. */
+/* kill -9 leaves temporary folders and the earlier report. The next call removes the temporary
+ * folders of reports and figures. */
 static void test_killed(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -58,7 +58,7 @@ static void test_killed(void **state) {
               "= 0 && test $(ls -A ends | wc -l) = 0");
 }
 
-/* A call that lives keeps its folders. */
+/* A running call keeps its folders. */
 static void test_beside(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

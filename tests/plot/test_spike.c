@@ -53,7 +53,7 @@ static int write_run(void **state) {
     return 0;
 }
 
-/* Rows of the kept data whose numbers after the first include about `value`. */
+/* Rows of the kept data with a number near `value` after the first column. */
 static int rows_with(const char *text, double value) {
     int rows = 0;
     for (const char *line = text; *line; line = strchr(line, '\n') + 1) {

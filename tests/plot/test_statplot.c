@@ -34,8 +34,8 @@ static void test_same_bytes(void **state) {
               "plain.svg && cmp dash.svg plain.svg");
 }
 
-/* As many runs as the least that each figure takes, in every format. Seven need what this run has
- * not (spectra, pairs, shares, LN, a reference run): test_sample_runs draws them. */
+/* Each figure with the least number of runs, in every format. Seven need data that this run lacks
+ * (spectra, pairs, shards, LN, a reference run): test_sample_runs draws them. */
 static void test_every_figure(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -78,7 +78,7 @@ static void test_sample_runs(void **state) {
     check_run("test $(find \"$STATREC_SAMPLES\" -name '*.h5' -size +488k | wc -l) = 0");
 }
 
-/* A figure whose analysis reduces a long run is the figure of all its steps, to the byte. */
+/* A figure whose analysis reduces a long run equals the figure of all its steps, to the byte. */
 static void test_reduced_by_analysis(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -142,7 +142,7 @@ static void test_usage(void **state) {
     program_free(&r);
 }
 
-/* A result table of a paper: stat-table's, written as a figure is. */
+/* A paper's result table: stat-table's output, written like a figure. */
 static void test_result_tables(void **state) {
     (void)state;
     check_run("statplot rbn-table1 cv.h5 nlp.h5 -o results.tex");
@@ -230,7 +230,7 @@ static void test_spike_survives(void **state) {
     program_free(&r);
 }
 
-/* A template whose table comes from the script given. */
+/* A template whose table comes from the given script. */
 static void check_table(const char *script, int status, const char *part) {
     write_program("stat-made", script);
     program_write("made.gp",

@@ -53,7 +53,7 @@ static void check_fails(const char *command, const char *line) {
     program_free(&r);
 }
 
-/* The words of the command, and the title with the value of the second column. */
+/* The command's words, and the title with the value of the second column. */
 static void check_drawn(const char *options, const char *words, const char *title) {
     char expected[256];
     program_result r = program_run(STATPLOT "%s -o drawn.svg && cat words drawn.svg", options);

@@ -178,7 +178,7 @@ static void test_gap_intervals(void **state) {
     program_free(&r);
 }
 
-/* tid_mean of step k is k/10; the final pass has 0.25. Two of five steps are the first half. */
+/* tid_mean of step k is k/10; the final pass gives 0.25. Two of five steps are the first half. */
 static void test_gap_phases(void **state) {
     (void)state;
     program_result r = program_run("stat-gap pre_bn.h5 --phase first-half --burn-in 0");
@@ -261,7 +261,7 @@ static void test_published(void **state) {
               0, "");
 }
 
-/* Values of other data, or in another metric, are never on the axis of the runs. */
+/* The axis of the runs never has values of other data, or of another metric. */
 static void test_published_axes(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -285,8 +285,8 @@ static void test_published_axes(void **state) {
         0, "");
 }
 
-/* Eight colours do not do for 24 runs: no two have the same colour and dashes, or colour and
-   point. */
+/* 24 runs need more than eight colours: no two have equal colour and dashes, or equal colour and
+ * point. */
 static void test_looks(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -351,7 +351,7 @@ static void test_published_line(void **state) {
         1, "bad.gp:2: cannot read");
 }
 
-/* A run without a finite number beside a good one, and alone. */
+/* A run without a finite number, beside a good one and alone. */
 static void test_diverged(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -383,7 +383,7 @@ static void test_mixed_report(void **state) {
         0, "");
 }
 
-/* The kept directory draws the same figure again. */
+/* The kept directory reproduces the figure. */
 static void test_kept(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

@@ -75,7 +75,7 @@ static void test_lines(void **state) {
         check_refused(wrong[i][0], wrong[i][1]);
 }
 
-/* As many of a kind as there is room for, and one more. */
+/* The largest number of items of a kind, and one more. */
 static void test_too_many(void **state) {
     (void)state;
     char text[8192] = "#: table a stat-tid";

@@ -28,14 +28,14 @@ int time_runs_write(void **state);
 
 /* Returns the points of all panels and the arrows of the last one; also draws figure.svg. */
 program_result drawn(const char *arguments);
-/* Reads a row (from 0) of a curve (from 0, the empty one) of a panel (from 1); returns its number
+/* Reads a row (from 0) of a curve (from 0, the empty one) of a panel (from 1). Returns its number
  * of values. */
 int point(const program_result *r, int panel, int curve, int row, double number[4]);
 /* Checks drawn's output: it contains the point; its panels are in several rows. */
 void check_point(const program_result *r, int panel, int curve, int row, double x, double y);
 bool in_two_rows(const program_result *r);
-/* Checks that figure.svg contains the text or not; that a figure is rejected with this part in one
- * line and leaves no file. */
+/* Checks that figure.svg contains the text or not. Checks that a figure is rejected with this part
+ * in one line and leaves no file. */
 void check_svg(const char *text, bool there);
 void check_refused(const char *arguments, const char *part);
 
