@@ -1,5 +1,5 @@
-/* test_ranks_together.c -- several ranks: the result of each exchange, the error after one rank
- * fails, and no rank waits for one that exited. */
+/* test_ranks_together.c -- several ranks: the result of each exchange and the error after one rank
+ * fails. No rank waits for one that exited. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { RANKS = 3, WIDTH = 2, LENGTH = 7, LAST = RANKS - 1, ALL_EXCHANGES = 9 };
 
-/* A fault of the running rank unless the condition is true. */
+/* Reports a fault of the running rank unless the condition is true. */
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \
         if (!(condition)) complain("rank", "line %d: not %s", __LINE__, #condition);               \
@@ -82,7 +82,7 @@ static void each_rank_gets_its_part(void **state) {
     assert_int_equal(piped_run(RANKS, NULL, exchange_well), 0);
 }
 
-/* -- one that fails ---------------------------------------------------------------------------- */
+/* -- a failing rank ---------------------------------------------------------------------------- */
 
 static const piped_fault *fault;
 
@@ -111,7 +111,7 @@ static int meet_fault(ranks *k) {
     return 0;
 }
 
-/* After the last exchange the others have all that they need. */
+/* After the last exchange the other ranks have all their data. */
 static void no_rank_waits_for_ever(void **state) {
     (void)state;
     for (int rank = 0; rank < RANKS; rank++)
