@@ -142,7 +142,7 @@ static void test_round_trip(void **state) {
     check_run(path, STEPS, false);
 }
 
-/* -- refusals -------------------------------------------------------------------------------- */
+/* -- rejected calls -------------------------------------------------------------------------- */
 
 static void expect_refused(const char *name, const char *unit, const char *definition, int scope,
                            const char *part) {
@@ -277,7 +277,7 @@ static void test_copies(void **state) {
     }
 }
 
-/* Bytes of a run with `count` of them in each step, and through it the projection. */
+/* Returns the bytes of a run with `count` custom scalars in each step; also their projection. */
 static int64_t run_size(int count, int64_t *projected) {
     enum { MANY = 4000 };
     const char *path = sample_path("size.h5");
@@ -314,7 +314,7 @@ static void test_projection(void **state) {
     check_within((double)(after - before) / (double)(with - without), 1, 0.15);
 }
 
-/* -- damaged --------------------------------------------------------------------------------- */
+/* -- damaged files --------------------------------------------------------------------------- */
 
 /* text NULL: only deletes the attribute. */
 static void set_attribute(const char *path, const char *object, const char *name,
@@ -378,7 +378,7 @@ static void test_damaged(void **state) {
     expect_rest("steps", lines, "not a line", NULL);
 }
 
-/* Files from before there was /host; texts of one column. */
+/* Files older than /host; texts of one column. */
 static void test_older(void **state) {
     (void)state;
     const char *path = sample_path("older.h5");

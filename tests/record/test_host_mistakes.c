@@ -193,7 +193,7 @@ static void test_site(void **state) {
         sr_site s = bn;
         s.family = families[i], s.constants = i ? "psi2" : "mu,sigma2";
         refuse_site(s, "use family own and put the g_* scalars");
-        s.family = SR_FAMILY_OWN, s.uses = s.constants; /* there the host program puts them */
+        s.family = SR_FAMILY_OWN, s.uses = s.constants; /* the host program writes them there */
         sr_recorder *r = create_with(&s);
         run_put_step(r, 1);
         run_finish(r);
@@ -339,7 +339,7 @@ static void test_order(void **state) {
     sr_run_close(f);
 }
 
-/* Without its rows a resumed run is not begun, and the old file stays. */
+/* Without its rows a resumed run does not start, and the old file stays. */
 static void test_resume_without_rows(void **state) {
     (void)state;
     const char *path = sample_path("resumed.h5"), *added = sample_path("resumed.h5.part.new");
@@ -382,7 +382,7 @@ static void test_elsewhere(void **state) {
     assert_int_equal(chdir(here), 0);
 }
 
-/* Files of earlier versions have such values: a copy keeps them. */
+/* Files of earlier versions contain such values: a copy keeps them. */
 static void test_earlier_files(void **state) {
     (void)state;
     static const char *const names[] = {"a", "b", "a@2", "lone@1", "\xff"};

@@ -119,7 +119,7 @@ static void test_before_steps(void **state) {
     sr_abandon(r);
 }
 
-/* -- refusals -------------------------------------------------------------------------------- */
+/* -- rejected calls -------------------------------------------------------------------------- */
 
 static void expect_refused(const char *part, const char *name, const char *unit,
                            const char *definition, sr_better better) {

@@ -9,8 +9,8 @@
 #include "testing/check.h"
 #include "testing/sample_run.h"
 
-static int link_fails, renameat2_fails; /* with this reason; 0: they do not */
-static const char *appears;             /* a file that another process makes meanwhile */
+static int link_fails, renameat2_fails; /* calls fail with this errno; 0: they do not */
+static const char *appears;             /* a file that another process creates meanwhile */
 
 static void make_appearing(void) {
     if (appears) check_write(appears, "of another program\n");

@@ -164,7 +164,7 @@ static void recovered(void **state) {
     compare(to, from, "mu_B sum_gx g_psi2 tid_mean", 0);
 }
 
-/* Sums of two kinds of xhat do not go into one file. */
+/* Sums with two kinds of xhat cannot go into one file. */
 static void copy_refused(void **state) {
     (void)state;
     sr_failure why = {0};

@@ -18,7 +18,7 @@ enum { WIDTH = 3, MOST = 4000 };
 static const sr_finish complete = SR_INIT(sr_finish, "complete");
 static const sr_options defaults = SR_OPTIONS_DEFAULT;
 
-/* -- pacing ---------------------------------------------------------------------------------- */
+/* -- spacing --------------------------------------------------------------------------------- */
 
 static double now(void) {
     struct timespec t;
@@ -125,7 +125,7 @@ static void put_share(sr_recorder *r, int64_t first, int64_t last, double share)
     }
 }
 
-/* The spacing halves below a quarter of the limit alone, and doubles above all of it. */
+/* The spacing halves only below a quarter of the limit, and doubles above all of it. */
 static void test_quarter(void **state) {
     (void)state;
     sr_options o = defaults;
@@ -144,7 +144,7 @@ static void test_quarter(void **state) {
     sr_abandon(r);
 }
 
-/* Never more often than the size of the file allows; never wider than 4096. */
+/* Vectors are never denser than the file's size limit allows, nor wider apart than 4096 steps. */
 static void test_bounds(void **state) {
     (void)state;
     static columns c;
@@ -173,7 +173,7 @@ static void test_bounds(void **state) {
     sr_abandon(r);
 }
 
-/* Neither columns nor change. */
+/* A fixed spacing: no columns and no change. */
 static void test_not_paced(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -232,7 +232,7 @@ static void test_seconds(void **state) {
     check_above(sum, 0.9 * own);
 }
 
-/* Time that flushes take counts, on whichever step they fall. */
+/* Flush time counts, on whichever step it falls. */
 static void test_flushes_count(void **state) {
     (void)state;
     const char *path = sample_path("flushes.h5");
@@ -240,7 +240,7 @@ static void test_flushes_count(void **state) {
     o.overhead = 0.5, o.flush_seconds = 1000;
     sr_recorder *r = create(path, &o);
     put_steps(r, 1, 32, 0, 500);
-    assert_int_equal(sr_vectors_every(r), 1); /* declaring the file is not in it */
+    assert_int_equal(sr_vectors_every(r), 1); /* declaring the file is not included */
     sr_add_seconds(r, 1000);                  /* as a flush after the last step */
     put_steps(r, 33, 64, 0, 500);
     assert_int_equal(sr_vectors_every(r), 2);
@@ -293,7 +293,7 @@ static void child_exits(sr_recorder *r, int which) {
     exit(0);
 }
 
-/* An evaluation that began before the fork. */
+/* An evaluation that started before the fork. */
 static void child_ends_eval(sr_recorder *r, int which) {
     const sr_status status = which ? sr_put_metric(r, "valid_nll", 1) : sr_end_eval(r);
     if (status != SR_STATE) _exit(1);

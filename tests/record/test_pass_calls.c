@@ -28,7 +28,7 @@ static sr_recorder *create(const char *name, const sr_site *site) {
     return r;
 }
 
-/* -- refusals -------------------------------------------------------------------------------- */
+/* -- rejected calls -------------------------------------------------------------------------- */
 
 static void end_refused(sr_recorder *r, sr_status status, const char *part) {
     const sr_failure *why = sr_failed(r);
@@ -152,7 +152,7 @@ static void put_own(sr_recorder *r, uint32_t vectors) {
     }
 }
 
-/* Steps with vectors of the host's, before or after the passes. */
+/* Steps with the host's vectors, before or after the passes. */
 static void run_put(const script_case *c, uint32_t vectors, bool before, script_record *to) {
     sr_recorder *r = create("put.h5", &c->site);
     for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
@@ -194,7 +194,7 @@ static void test_host_wins(void **state) {
         for (int k = 0; k < SCRIPT_WIDTH; k++)
             sum += pow((double)got.vector[SR_psi2_B][k] - other(SR_psi2, k), 2);
         check_within(dist, sqrt(sum) / SCRIPT_WIDTH, 1e-5 * dist);
-        /* dx follows from nu, which is 0 in the first step, or the host's */
+        /* dx follows from nu, which is 0 in the first step or given by the host */
         check_equals(plain.scalar[SR_SCALAR_dx_norm][0], plain.scalar[SR_SCALAR_direct_norm][0]);
         check_above(got.scalar[SR_SCALAR_dx_norm][0], 1.1F * got.scalar[SR_SCALAR_direct_norm][0]);
         /* and both of them from the gain */
@@ -233,7 +233,7 @@ static void test_host_scalars(void **state) {
     }
 }
 
-/* Sums without sum g^2: only the values that need it are missing. */
+/* Sums except sum g^2: only the values that need it are missing. */
 static void test_without_squares(void **state) {
     (void)state;
     static script_record got;
@@ -362,7 +362,7 @@ static void test_samples(void **state) {
 
 /* -- NaN ------------------------------------------------------------------------------------- */
 
-/* One value that is no number: its feature is lost, the others and the run are not. */
+/* One value is NaN: its feature is lost, the others and the run are not. */
 static void test_nan_batch(void **state) {
     (void)state;
     static script_record got, plain;
@@ -390,7 +390,7 @@ static void test_nan_batch(void **state) {
     }
     check_equals(got.scalar[SR_SCALAR_nonfinite][0], 0);
     check_equals(got.scalar[SR_SCALAR_nonfinite][1], 4); /* three moments and sum_gx */
-    check_equals(got.scalar[SR_SCALAR_nonfinite][2], 3); /* mu, sigma2, psi2 run on */
+    check_equals(got.scalar[SR_SCALAR_nonfinite][2], 3); /* mu, sigma2, psi2 are updated */
 }
 
 /* -- shapes ---------------------------------------------------------------------------------- */

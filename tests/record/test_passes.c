@@ -124,7 +124,7 @@ static void test_elements_and_layouts(void **state) {
         }
 }
 
-/* A formula that subtracts squares loses the variance here. */
+/* A formula that subtracts squares would lose the variance here. */
 static void test_large_means(void **state) {
     (void)state;
     static const sr_family families[] = {SR_FAMILY_SIGMA, SR_FAMILY_PSI, SR_FAMILY_PN};

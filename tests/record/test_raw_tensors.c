@@ -240,7 +240,7 @@ static void test_put_wins(void **state) {
     sr_run_close(f);
 }
 
-/* Scalars of every step are the same whether or not its vectors are kept. */
+/* A step's scalars do not depend on whether its vectors are kept. */
 static void test_scalars_without_vectors(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -267,7 +267,8 @@ static void test_scalars_without_vectors(void **state) {
 
 /* -- size ------------------------------------------------------------------------------------ */
 
-/* A run of `steps` steps of wide sites; returns the file's size and, through it, the projection. */
+/* Makes a run of `steps` steps of wide sites; returns the file's size, and the projection in
+ * `projected`. */
 static int64_t run_size(int64_t steps, int64_t limit, int64_t *projected, int64_t *every) {
     enum { WIDE = 256, SITES = 6 };
     double value[WIDE];
@@ -278,7 +279,7 @@ static int64_t run_size(int64_t steps, int64_t limit, int64_t *projected, int64_
     for (int i = 0; i < SITES; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%d", i);
-        sr_family family = i < 3 ? SR_FAMILY_SIGMA : SR_FAMILY_NONE; /* three sites stay silent */
+        sr_family family = i < 3 ? SR_FAMILY_SIGMA : SR_FAMILY_NONE; /* three record nothing */
         sr_add_site(
             r, &(sr_site){.size = sizeof(sr_site), .name = name, .family = family, .width = WIDE});
     }

@@ -14,7 +14,7 @@
 static const sr_finish complete = {
     .size = sizeof(sr_finish), "complete", "", "0123456789abcdef0123456789abcdef"};
 
-/* Each mistake of a host is kept, stops the recording, and comes back from sr_close. */
+/* Each host mistake is kept, stops the recording, and is returned by sr_close. */
 static void expect_mistake(const char *part, sr_status status, void (*mistake)(sr_recorder *)) {
     sr_failure why = {0};
     const char *path = sample_path("mistake.h5");

@@ -1,5 +1,5 @@
-/* test_waiting.c -- no row waits longer than flush_seconds to be written: in the middle of a step,
- * around an evaluation, before a step that will take as long as the last one. */
+/* test_waiting.c -- no row waits longer than flush_seconds to be written. Cases: in the middle of a
+ * step, around an evaluation, before a step expected to take as long as the last one. */
 #include <math.h>
 #include <time.h>
 
@@ -40,7 +40,7 @@ static void put_site(sr_recorder *r, int64_t step, int i) {
     }
 }
 
-/* The same as sample_step; `pause` seconds in its middle. */
+/* Like sample_step, with a pause of `pause` seconds in the middle. */
 static void slow_step(sr_recorder *r, int64_t step, const int id[2], double pause) {
     const sr_step row = sample_row(step);
     sr_begin_step(r, step);
@@ -98,7 +98,7 @@ static void test_between_steps(void **state) {
     sr_put_metric(r, "valid_nll", 1);
     wait_seconds(0.4);
     sr_end_eval(r);
-    expect_rows(path, 1, 0); /* its time has only begun */
+    expect_rows(path, 1, 0); /* its wait has only started */
     wait_seconds(0.4);
     sr_begin_step(r, 2);
     sr_runfile *f = sample_open(path);
