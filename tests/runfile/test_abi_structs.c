@@ -217,7 +217,7 @@ static const struct {
     [FINISH] = {"sr_finish", sizeof(sr_finish), &whole_finish, NULL, finish_cuts},
 };
 
-/* Aligned as any struct. */
+/* Storage with any struct's alignment. */
 typedef union room {
     unsigned char byte[MOST];
     size_t size;

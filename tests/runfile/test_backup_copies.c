@@ -1,5 +1,5 @@
 /* test_backup_copies.c -- backup copies of metadata and steps in the trailer. A file with damage in
- * one of the two is read as before and reports it; if both are damaged, their dataset is. Also
+ * one of the two is read as before and reports it. If both are damaged, their dataset is. Also
  * checks whether a file is the one that was opened. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ static void test_both(void **state) {
     assert_true(opened > extents / 6);
 }
 
-/* -- whether it is the same file ------------------------------------------------------------- */
+/* -- identity of files ----------------------------------------------------------------------- */
 
 static bool identify(const sr_runfile *f, uint64_t identity[READER_IDENTITY]) {
     memset(identity, 0, READER_IDENTITY * sizeof *identity);

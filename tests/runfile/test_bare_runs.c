@@ -79,7 +79,7 @@ static void test_no_vectors(void **state) {
     sr_run_close(f);
 }
 
-/* /state has fields of ASCII; each byte of another letter becomes a question mark. */
+/* /state has ASCII fields; each byte of another letter becomes a question mark. */
 static void test_reason(void **state) {
     (void)state;
     sr_failure why = {0};

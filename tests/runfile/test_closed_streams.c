@@ -1,4 +1,4 @@
-/* test_closed_streams.c -- a host that has closed standard input, output or error: its messages do
+/* test_closed_streams.c -- a host that has closed standard input, output or error. Its messages do
  * not go into a recorder's or reader's file. */
 #include <fcntl.h>
 #include <stdio.h>

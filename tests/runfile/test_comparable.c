@@ -65,7 +65,7 @@ static void each_difference(void **state) {
         {OTHER(config, "batching = length\nseed = 1\n"), .found = SR_DEPENDS_BATCHES},
         {OTHER(config, "batching = random\nseed = 2\n"), .found = 0},
         {OTHER(config, "seed = 1\n"), .found = 0}, /* unknown is not different */
-        {OTHER(config, "batching = Random"), .found = SR_DEPENDS_BATCHES}, /* without an end */
+        {OTHER(config, "batching = Random"), .found = SR_DEPENDS_BATCHES}, /* no newline */
         {OTHER(config, "batchings = length\n"), .found = 0},               /* another option */
         {OTHER(config, "batching"), .found = 0},
         {OTHER(steps, LONG), .found = 0},
@@ -97,7 +97,7 @@ static void each_difference(void **state) {
     sr_run_close(a);
 }
 
-/* A long run is sampled: other rows and tokens are found in it, too. */
+/* A long run is sampled: differences in rows and tokens are still found. */
 static void long_run(void **state) {
     (void)state;
     small_run s = base;

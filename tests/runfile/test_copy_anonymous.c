@@ -256,7 +256,8 @@ static void identifying_info(void **state) {
     sr_run_close(f);
 }
 
-/* Names of sources are hidden, line by line; all texts go where one of the others identifies. */
+/* Source names are hidden line by line. All texts are removed if another text identifies a
+ * person. */
 static void identifying_sources(void **state) {
     (void)state;
     static const char *const bad[][COPY_TEXTS] = {{"a.h5\n\nb.h5", "1\n2", "--site x"},

@@ -23,7 +23,7 @@ static int begin(void **state) {
     return 0;
 }
 
-/* The steps of the vectors of a file whose writer died, the first two of them exchanged. */
+/* Exchanges the first two vector steps of a killed writer's file. */
 static void exchange_vector_steps(const char *name) {
     size_t size;
     int exchanged = 0;
@@ -108,7 +108,7 @@ static void origin(void **state) {
     copied_check_attribute("z.h5", "options", "none\n--every 3\n--every 3");
 }
 
-/* Steps, and steps of vectors and spectra. */
+/* Checks the steps, and the steps of vectors and spectra. */
 static void check_steps(const char *name, const int64_t *steps, int count, const int64_t *vectors,
                         int vector_count) {
     sr_runfile *f = sample_open(sample_path(name));
@@ -123,7 +123,7 @@ static void check_steps(const char *name, const int64_t *steps, int count, const
     sr_run_close(f);
 }
 
-/* Values of site `site` of the copy, which is `of` in the run. */
+/* Checks site `site` of the copy, which is site `of` of the run. */
 static void check_values_of(const char *run, const char *name, int site, int of) {
     sr_runfile *a = sample_open(sample_path(run)), *b = sample_open(sample_path(name));
     const sr_run_info *info = sr_run_get_info(b);
@@ -293,7 +293,7 @@ static void running(void **state) {
     assert_memory_equal(got, want, sizeof got);
 }
 
-/* Parts in any order become the run that they are from. */
+/* Parts in any order are joined to the original run. */
 static void joined(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -554,7 +554,7 @@ static void parts_without_steps(void **state) {
     assert_int_equal(n.steps, 0), assert_int_equal(n.of_steps, 0);
 }
 
-/* Two parts that begin at step 0: no step before it could be copied first. */
+/* Two parts that start at step 0: the first would contribute no step. */
 static void parts_of_the_beginning(void **state) {
     (void)state;
     const run_copy_options o = copied_plain();
@@ -568,7 +568,7 @@ static void parts_of_the_beginning(void **state) {
     assert_string_equal(why.hint, "");
 }
 
-/* A metric of one part alone is a metric of the copy. */
+/* A metric of only one part is a metric of the copy. */
 static void another_metric(void **state) {
     (void)state;
     const run_copy_options o = copied_plain();
@@ -591,7 +591,7 @@ static void another_metric(void **state) {
     sr_run_close(f);
 }
 
-/* The first failure of a caller is kept, as everywhere. */
+/* A caller's first failure is kept, as everywhere. */
 static void failure_of_before(void **state) {
     (void)state;
     const run_copy_options o = copied_plain();
@@ -608,7 +608,7 @@ static void failure_of_before(void **state) {
     assert_string_equal(why.text, "before");
 }
 
-/* A copy whose /copy lost a text is damaged, also for an anonymous copy of it. */
+/* A copy whose /copy lost a text is damaged, also when it is copied anonymously. */
 static void copy_without_a_text(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -637,7 +637,7 @@ static void nowhere(void **state) {
     assert_int_equal(sr_copy_rows(NULL, sample_path("whole.h5"), -1, -1, NULL), SR_STATE);
 }
 
-/* A recorder with another number of pairs takes over everything else. */
+/* A recorder with another number of pairs copies everything else. */
 static void other_pairs(void **state) {
     (void)state;
     int id[2];
@@ -683,7 +683,7 @@ static void expect_tokens(void *context, const char *dataset, int64_t rows, cons
     ++*(int *)context;
 }
 
-/* A path may look like the beginning of a fault: the dataset alone is named all the same. */
+/* Even if a path looks like the start of a fault, only the dataset is named. */
 static void path_with_a_colon(void **state) {
     (void)state;
     int lost = 0;

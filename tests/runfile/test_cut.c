@@ -96,7 +96,7 @@ static int64_t rows_by_looking(const char *path, hsize_t end) {
     return least;
 }
 
-/* Cuts the file shorter and shorter. Returns how many numbers of rows were met. */
+/* Truncates the file further and further. Returns the number of different row counts. */
 static int cut_down(const char *path, int cuts, long most_asked) {
     struct stat s;
     int64_t last = -1;

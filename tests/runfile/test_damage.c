@@ -66,7 +66,7 @@ static void test_first_bytes(void **state) {
     const char *path = sample_path("bytes.h5");
     damage_make_run(sample_path("whole.h5"), 40);
     char *bytes = damage_load(sample_path("whole.h5"), &size);
-    size = damage_end(bytes); /* as older files end */
+    size = damage_end(bytes); /* older files end here */
     damage_store(path, bytes, 0);
     expect_text(path, "bytes.h5: empty, not a run file");
     damage_store(path, bytes, 5);

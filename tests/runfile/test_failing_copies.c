@@ -6,7 +6,7 @@
 #include "testing/failing_deeds.h"
 #include "testing/sample_run.h"
 
-static sr_recovery recovered; /* without a failure */
+static sr_recovery recovered; /* result without a failure */
 static sr_recovery now;
 static int losses; /* datasets with reported losses */
 

@@ -7,7 +7,7 @@
 #include "testing/failing_deeds.h"
 #include "testing/sample_run.h"
 
-static readings whole, growing; /* without a failure */
+static readings whole, growing; /* result without a failure */
 static readings now;
 
 static sr_status read_whole(sr_failure *why) {
@@ -107,7 +107,7 @@ static void test_each_read(void **state) {
     for (int i = 0; i < 2; i++) deed_fail_all(&deeds[i], FAILING_SYSTEM);
 }
 
-/* A lack of memory is no damage, wherever HDF5 meets it: the file is not opened. */
+/* Out of memory is not damage, wherever HDF5 meets it: opening fails. */
 static void look_at_memory(const char *after, sr_status status) {
     if (failing_at && failing_made >= failing_at && status != SR_MEMORY)
         complain(after, "no lack of memory");
@@ -127,7 +127,7 @@ static void test_no_memory(void **state) {
     failing_gives = FAILING_UNKNOWN, failing_only = NULL;
 }
 
-/* A byte in the middle of HDF5's part has another value. */
+/* Alters a byte in the middle of the HDF5 data. */
 static void make_damaged(void) {
     size_t size;
     char *bytes = damage_load(sample_path("whole.h5"), &size);

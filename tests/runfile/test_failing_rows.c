@@ -137,7 +137,7 @@ static void test_writes(void **state) {
     fail_calls_of("H5Dwrite");
 }
 
-/* The descriptor of the file serves its lock and its space. */
+/* The lock and the reservation of space use the file's descriptor. */
 static void test_descriptors(void **state) {
     (void)state;
     fail_calls_of("H5Fget_vfd_handle");

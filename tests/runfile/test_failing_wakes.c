@@ -29,7 +29,7 @@ static void expect_right(const char *after, sr_status status) {
         complain(after, "%g, %g, '%s'", loss, singular[0], definition);
 }
 
-/* The opening of the files is not watched. */
+/* Failures are not injected while the files are opened. */
 static sr_status wake(sr_failure *why) {
     sr_runfile *f, *beside[BESIDE];
     sr_failure again = {0};

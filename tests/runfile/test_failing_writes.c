@@ -101,7 +101,7 @@ static int make_files(void **state) {
 }
 
 int main(void) {
-    /* hundreds of files, each with an fsync: in memory where that is possible */
+    /* hundreds of files, each with an fsync: in memory if possible */
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations),

@@ -13,8 +13,8 @@
 
 /* -- allocations ----------------------------------------------------------------------------- */
 
-/* glibc's own allocator, under the malloc that the linker takes from this file. Calls that come
- * from this program's text (HDF5 is a shared library) are counted, and the fail_at-th fails. */
+/* glibc's allocator, called by the malloc in this file. Calls from this program's own code are
+ * counted (HDF5 is a shared library), and the fail_at-th fails. */
 #ifndef __SANITIZE_ADDRESS__
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -58,7 +58,7 @@ static void put_raw(sr_recorder *r, int64_t step, const int id[2], int merged) {
     sr_end_step(r, &(sr_step){.size = sizeof(sr_step)});
 }
 
-/* The sample's sites and one more, which is observed. */
+/* The sample's sites and an observed one. */
 static sr_recorder *create_raw(const char *path, bool resume, int id[2], int *merged,
                                sr_failure *why) {
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -90,7 +90,7 @@ static sr_status live(const char *path, sr_failure *why) {
     return sr_close(r, &complete, why);
 }
 
-/* Under neither name. */
+/* The file exists under neither name. */
 static void expect_nothing(const char *path) {
     char part[4300];
     snprintf(part, sizeof part, "%s.part", path);
@@ -136,7 +136,7 @@ static bool live_with_failure(long k) {
 /* A test that fails in a child ends it with status 1, or a little more. */
 enum { IN_ONE_PROCESS = 64, EACH = 200, NONE_FAILED = 100 };
 
-/* All of them take two minutes (tests/README.md). */
+/* Trying all takes two minutes (tests/README.md). */
 static long every(void) {
     return check_places(0) ? 1 : 11;
 }
@@ -204,8 +204,8 @@ static void expect_full(const sr_failure *kept, rlim_t limit) {
     _exit(23);
 }
 
-/* The child: a run whose file may not grow beyond `limit` bytes. Exit status 0: finished; 10: the
- * failure was kept and returned as it should; anything else is a fault. */
+/* The child: a run whose file is limited to `limit` bytes. Exit status 0: finished; 10: the failure
+ * was kept and returned correctly; other: a fault. */
 static void write_limited(const char *path, rlim_t limit) {
     sr_failure why = {0};
     signal(SIGXFSZ, SIG_IGN);
@@ -270,7 +270,7 @@ static void test_full_disk(void **state) {
     assert_true(failed > 20 && readable > 10 && finished > 0);
 }
 
-/* The child: rows of more bytes than HDF5 keeps in memory, so that a write itself meets the end. */
+/* The child: rows of more bytes than HDF5 buffers, so that a write itself fails. */
 static void write_wide(const char *path, rlim_t limit) {
     enum { SITES = 64, WIDTH = 512 };
     static double value[WIDTH];
@@ -292,7 +292,7 @@ static void write_wide(const char *path, rlim_t limit) {
         sr_begin_step(r, step);
         for (int i = 0; i < SITES; i++) sr_put_forward(r, i, &sums), sr_put_scalar(r, i, own, 1);
         sr_end_step(r, &row);
-        if (step % 5 == 0) sr_flush(r); /* running values */
+        if (step % 5 == 0) sr_flush(r); /* running statistics */
     }
     if (!r || !sr_failed(r)) _exit(21);
     expect_full(sr_failed(r), limit);
@@ -319,7 +319,7 @@ static void test_full_disk_wide(void **state) {
 }
 
 int main(void) {
-    /* hundreds of files, each with an fsync: in memory where that is possible */
+    /* hundreds of files, each with an fsync: in memory if possible */
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_disk),

@@ -16,7 +16,7 @@ static int flips(void) {
     return (int)check_places(300);
 }
 
-/* Every kind of dataset that a run file has, more chunks than one of most. */
+/* Every kind of dataset of a run file, most with more than one chunk. */
 static void make_run(const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -54,9 +54,9 @@ static void make_run(const char *path) {
 /* -- reading all of it ----------------------------------------------------------------------- */
 
 typedef struct contents {
-    unsigned char *bytes; /* of all datasets, concatenated */
+    unsigned char *bytes; /* all datasets, concatenated */
     size_t used, room;
-    size_t end[256]; /* of each */
+    size_t end[256]; /* end of each */
     bool lost[256];
     int count;
 } contents;
@@ -200,7 +200,7 @@ static void check_recovered(const char *path, const contents *truth) {
     check_failure((sr_run_check(copy, &why), &why), SR_STATE, "interrupted");
 }
 
-/* Bit `bit` of the file. How many datasets it costs. */
+/* Flips bit `bit` of the file. Returns the number of lost datasets. */
 static int flip(const char *path, char *bytes, size_t size, uint64_t bit, const contents *truth,
                 bool recover) {
     char where[64];
@@ -252,7 +252,7 @@ static void test_flips(void **state) {
     free(bytes), free(truth.bytes);
 }
 
-/* Headers that a torn page takes with it. */
+/* Headers that are lost with a torn page. */
 static void test_pages(void **state) {
     (void)state;
     const char *path = sample_path("whole2.h5"), *torn = sample_path("torn.h5");

@@ -1,5 +1,5 @@
 /* test_growing_names.c -- a file being written belongs to its writer. No other process replaces it,
- * the writer notices when it is gone, and the host's use of HDF5 is left alone. */
+ * and the writer notices when it is gone. The host's use of HDF5 is left alone. */
 #include <errno.h>
 #include <hdf5.h>
 #include <signal.h>
@@ -134,7 +134,7 @@ static void test_vanished(void **state) {
     sr_run_close(f);
 }
 
-/* A host may go elsewhere for a while. */
+/* A host may change its directory for a while. */
 static void test_elsewhere(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -153,7 +153,7 @@ static void test_elsewhere(void **state) {
 
 /* -- the host's HDF5 ------------------------------------------------------------------------- */
 
-/* A host that leaves its own file to the library's exit handler. */
+/* A host that leaves closing its own file to the library's exit handler. */
 static void leave_open(const char *host, const char *path) {
     sr_failure why = {0};
     sr_options o = defaults();
@@ -197,7 +197,7 @@ static void test_host_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_file), /* first: HDF5 is not in use yet */
+        cmocka_unit_test(test_host_file), /* first: HDF5 is not yet in use */
         cmocka_unit_test(test_force),     cmocka_unit_test(test_force_on_dead),
         cmocka_unit_test(test_vanished),  cmocka_unit_test(test_elsewhere),
     };

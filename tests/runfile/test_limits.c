@@ -1,5 +1,5 @@
-/* test_limits.c -- limits of a host's requests: runs of any length stay within their size limit,
- * embeddings up to the maximum, one line for impossible requests. */
+/* test_limits.c -- limits of a host's requests. Runs of any length stay within their size limit,
+ * embeddings up to the maximum are accepted, impossible requests fail with one line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static sr_recorder *begin(const char *path, int64_t planned, int64_t limit) {
     return r;
 }
 
-/* Rows of vectors in every quarter of the run, and a file within its limit. */
+/* Every quarter of the run has rows of vectors, and the file is within its limit. */
 static void expect_covered(const char *path, int64_t steps, int64_t limit, int64_t least) {
     struct stat s;
     int64_t step[8192], quarter[4] = {0};
@@ -167,7 +167,7 @@ static void test_no_path(void **state) {
     assert_int_equal(sr_run_recover(sample_path("x.h5"), NULL, false, -1, NULL, NULL), SR_USAGE);
 }
 
-/* Sizes whose products leave int64, some of them back to something small. */
+/* Sizes whose products overflow int64, some of them to a small number. */
 static void test_huge_tensors(void **state) {
     (void)state;
     const float x[8] = {0};
@@ -186,7 +186,7 @@ static void test_huge_tensors(void **state) {
     }
 }
 
-/* "Out of memory" is added to the message, unless it already says so. */
+/* sr_fail adds "out of memory" to the message, unless it is redundant. */
 static void test_memory_says_so(void **state) {
     (void)state;
     sr_failure why = {0};

@@ -1,5 +1,5 @@
-/* test_lineage.c -- properties that exclude a file as part of a run (copy_lineage.h), or as the
- * earlier run of a resuming recorder (copy.h). Each property is changed in turn, most in memory. */
+/* test_lineage.c -- properties that exclude a file as part of a run (copy_lineage.h), or as a
+ * resuming recorder's earlier run (copy.h). Each property is changed in turn, most in memory. */
 #include <hdf5.h>
 #include <math.h>
 #include <stddef.h>

@@ -17,7 +17,7 @@ enum { SHORT = 400000, LONG = 1200000 };
 
 typedef bool work(const char *path, int64_t rows);
 
-/* Bytes at most, of a process that does it. */
+/* Returns the peak memory in bytes of a process that runs `does`. */
 static double memory_of(work *does, const char *path, int64_t rows) {
     struct rusage used;
     int state = 0;
@@ -33,7 +33,7 @@ static void path_of(int64_t rows, char path[600]) {
     snprintf(path, 600, "%s/long%lld.h5", check_temporary(), (long long)rows);
 }
 
-/* Bytes of a row. */
+/* Bytes per row. */
 static double memory_of_a_row(work *does) {
     double memory[2];
     char path[600];
@@ -51,7 +51,7 @@ static void expect_little(work *does, const char *what) {
     if (each > 2) fail_msg("%s: %.2f bytes of a row", what, each);
 }
 
-/* -- works ----------------------------------------------------------------------------------- */
+/* -- tasks ----------------------------------------------------------------------------------- */
 
 /* Writes a row of /vectors at every step; the only site has no vectors. */
 static bool write_run(const char *path, int64_t rows) {

@@ -117,7 +117,7 @@ static void test_spoilt(void **state) {
     expect_spoilt("/evals/epoch", true, drop_epoch);
 }
 
-/* -- files of before ------------------------------------------------------------------------- */
+/* -- older files ----------------------------------------------------------------------------- */
 
 static void check_old(const sr_runfile *f, const char *first, const char *unit) {
     static const char *const less[] = {"valid_loss",       "valid_nll",       "valid_ppl",
@@ -166,7 +166,7 @@ static void test_old_files(void **state) {
     }
 }
 
-/* Makes a file of the old kind: no number of metrics, their places and directions. */
+/* Makes an older file: without the metrics' number, order and directions. */
 static void age(hid_t file, const char *const *name, int count) {
     H5Adelete_by_name(file, "/evals", "metrics", H5P_DEFAULT);
     for (int i = 0; i < count; i++) {

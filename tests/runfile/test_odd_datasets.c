@@ -44,7 +44,7 @@ static void rename_to(hid_t file, const char *from, const char *to) {
     assert_true(H5Lmove(file, from, file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
-/* `count` more names of an object: /group/n0, /group/n1 ... */
+/* Adds `count` names of an object: /group/n0, /group/n1 ... */
 static void add_links(hid_t file, const char *object, const char *group, int count) {
     char name[64];
     for (int i = 0; i < count; i++) {
@@ -86,7 +86,7 @@ static void make_odd(void (*make)(hid_t file)) {
     assert_true(H5Fclose(file) >= 0);
 }
 
-/* The file opens, and this is its only damage. */
+/* Requires that the file opens, and that this is its only damage. */
 static sr_runfile *open_damaged(const change *c) {
     make_odd(c->make);
     sr_runfile *f = sample_open(odd);
@@ -115,7 +115,7 @@ static void look_for(void *context, const sr_failure *fault) {
     s->met = s->met || strstr(fault->text, s->text);
 }
 
-/* The file opens without damage, and the check finds this. */
+/* Requires that the file opens without damage, and that the check finds this. */
 static void expect_found(const change *c, size_t count) {
     for (size_t i = 0; i < count; i++) {
         search s = {c[i].says, false};
@@ -386,7 +386,7 @@ static void test_no_sites(void **state) {
     damage_exercise(path);
 }
 
-/* The failure that a caller has already stays the first. */
+/* A caller's earlier failure stays the first. */
 static void linked_vector(hid_t file) {
     delete (file, "/vectors/mu");
     assert_true(H5Lcreate_soft("/nowhere", file, "/vectors/mu", H5P_DEFAULT, H5P_DEFAULT) >= 0);

@@ -1,5 +1,5 @@
-/* Pairs of input and output in /final: values are read back, copied and checked; mistakes are
- * rejected; the projected size includes them. */
+/* Pairs of input and output in /final: values are read back, copied and checked. Mistakes are
+ * rejected. The projected size includes them. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static sr_recorder *create(const char *name) {
     return r;
 }
 
-/* The last y is NaN: no gain there. */
+/* The last y is NaN: its gain is 0. */
 static void pairs_of(int site, float *x, float *y, int32_t *feature) {
     for (int i = 0; i < K; i++) {
         const bool none = site == BARE;

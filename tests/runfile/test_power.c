@@ -1,6 +1,6 @@
 /* test_power.c -- a power failure or a kill at any moment of a run. This program replaces and
- * records the system calls that change a file. From them it builds possible states of the disk:
- * each page of 4096 bytes written since the last fdatasync is old, new or in between. In each state
+ * records the system calls that change a file. From them it builds possible states of the disk.
+ * Each page of 4096 bytes written since the last fdatasync is old, new or in between. In each state
  * the rows of the last flush are readable, with the right values. Also tears the k-th write,
  * followed by a kill. STATREC_TORTURE: number of states, default 150; from 1000 on, every write. */
 #define _GNU_SOURCE
@@ -39,10 +39,10 @@ static struct {
     call *call;
     int count, room;
     int64_t flushed;
-    long torn;                      /* folders that were synced */
-    int directories;                /* that were made to be on the disk */
-    int synchronised, before_close; /* calls that put the file there; those while it was written */
-    int since;                      /* changes of the file after the last of them */
+    long torn;                      /* the write that is torn; 0: none */
+    int directories;                /* folders that were synced */
+    int synchronised, before_close; /* syncs of the file; those while it was written */
+    int since;                      /* changes of the file after its last sync */
     int64_t *shown;                 /* steps flushed by a child before it is killed */
 } note;
 
@@ -56,7 +56,7 @@ static void add_call(const void *bytes, long at, long size) {
     if (bytes) memcpy(c->bytes = malloc((size_t)size + 1), bytes, (size_t)size);
 }
 
-/* Only of the file under test: what the tests store themselves is written by other calls. */
+/* Applies only to the file under test: the tests' own files use other calls. */
 static ssize_t put(int fd, const void *bytes, size_t size, off_t at) {
     note.since++;
     if (note.on) add_call(bytes, at, (long)size);
@@ -172,8 +172,8 @@ static int draw_seen(int kind, long page, long border, int calls) {
     return draw(3) ? (draw(2) ? calls : 0) : draw(calls + 1);
 }
 
-/* Builds the disk's state after `calls` calls. Of the calls since the last fdatasync, each page has
- * a random number. */
+/* Builds the disk's state after `calls` calls. For calls since the last fdatasync, each page has a
+ * random number of them. */
 static long make_state(unsigned char *disk, int calls) {
     int last = calls;
     long length = 0, all = 0;
@@ -198,7 +198,7 @@ static int states(void) {
     return (int)check_places(150);
 }
 
-/* Draws a moment: every fourth one is after a change of the file's length, of which few exist, or
+/* Draws a moment. Every fourth one is after a change of the file's length, since these are few, or
  * among the last calls. */
 static int draw_moment(void) {
     int calls = draw(4) ? draw(note.count) : note.count - 1 - draw(8);
@@ -217,7 +217,7 @@ static void test_power(void **state) {
     record(path, SR_SYNC_FLUSH);
     note.on = false;
     unlink(path);
-    assert_int_equal(note.directories, 2); /* PATH.part is made, PATH is its name */
+    assert_int_equal(note.directories, 2); /* PATH.part is created, PATH is its final name */
     printf("%d calls that change the file\n", note.count);
     for (int i = 0; i < states(); i++) {
         char what[64];
@@ -239,7 +239,7 @@ static void test_power(void **state) {
 
 enum { RUNNING_STEPS = 3 * SR_RUNNING_KEPT, FEATURES = 2048 };
 
-/* alpha 0: the running mean is the last batch's, the number of its step. */
+/* alpha 0: the running mean is the last batch's, which is the step's number. */
 static void record_running(const char *path) {
     static float x[FEATURES];
     sr_failure why = {0};
@@ -307,7 +307,7 @@ static void test_running(void **state) {
 
 /* -- torn writes ----------------------------------------------------------------------------- */
 
-/* Whether the k-th write came. */
+/* Returns whether the k-th write was reached. */
 static bool tear(long k, sr_sync sync) {
     const char *path = sample_path("torn.h5");
     char part[300], what[64];

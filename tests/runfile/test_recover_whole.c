@@ -104,7 +104,7 @@ static void hear_fault(void *context, const sr_failure *fault) {
         snprintf(h->text + used, sizeof h->text - used, "%s\n", fault->text);
 }
 
-/* Recovers; 1 when something is not as it should be. */
+/* Recovers; returns 1 on a fault. */
 static int recover(const char *broken, const char *what, heard *lost) {
     const char *path = sample_path("saved.h5"), *part = sample_path("saved.h5.part");
     sr_failure why = {0};
@@ -133,7 +133,7 @@ static void same_text(const char *name, const char *got, const char *want) {
     if (strcmp(got, want) != 0) fail_msg("%s: '%s', not '%s'", name, got, want);
 }
 
-/* Every text and number of the root comes along. */
+/* Every text and number of the root is copied. */
 static void test_info(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -165,14 +165,14 @@ static void test_info(void **state) {
     unlink(path);
 }
 
-/* -- well-formed files of nonsense ----------------------------------------------------------- */
+/* -- well-formed files with wrong values ----------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return *state >> 33;
 }
 
-/* Some values of a dataset become others of its type. */
+/* Replaces some values of a dataset. */
 static void spoil_values(hid_t file, const char *name, uint64_t *random) {
     static const double odd[] = {-1, 0, 1e30, -1e30, NAN, INFINITY, 3, 1e9, -2, 0.5};
     static const int64_t odd_int[] = {-1, 0, 1, 5, INT64_MAX, INT64_MIN, 1000, 65, -2, 3};
@@ -257,7 +257,8 @@ static void rename_link(hid_t file, const char *from, const char *to) {
     assert_true(H5Lmove(file, from, file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
-/* Names that a reader takes and no recorder gives: each costs itself, and is named. */
+/* Names that a reader accepts and no recorder writes: each loses only its own data, and is
+ * reported. */
 static void test_names(void **state) {
     (void)state;
     static const char *const names[][3] = {

@@ -42,7 +42,7 @@ int fcntl(int fd, int command, ...) {
     return -1;
 }
 
-static bool unreadable; /* every file that is called .lock */
+static bool unreadable; /* files named .lock cannot be opened */
 
 int open(const char *path, int flags, ...) {
     va_list arguments;
@@ -60,7 +60,7 @@ int open(const char *path, int flags, ...) {
     return -1;
 }
 
-static time_t later; /* seconds that the monotonic clock is ahead */
+static time_t later; /* seconds added to the monotonic clock */
 
 int clock_gettime(clockid_t clock, struct timespec *t) {
     union {
@@ -173,7 +173,7 @@ static void test_take_over(void **state) {
     }
 }
 
-/* The lock of a process that was killed on this host counts no more; one of another host does. */
+/* The lock of a killed process on this host no longer counts; one of another host does. */
 static void test_killed(void **state) {
     (void)state;
     sr_failure why = {0};

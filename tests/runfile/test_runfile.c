@@ -72,7 +72,7 @@ static void test_sites_and_names(void **state) {
     assert_true(sr_run_has_vector(f, "nu"));
     assert_false(sr_run_has_vector(f, "nonsense"));
     assert_true(sr_run_has_scalar(f, "g_mu"));
-    assert_false(sr_run_has_scalar(f, "g_sigma2_rowmean")); /* declared, never put */
+    assert_false(sr_run_has_scalar(f, "g_sigma2_rowmean")); /* declared, without values */
     assert_true(sr_run_has_eval(f, "valid_nll"));
     assert_string_equal(sr_run_definition(f, "scalars/dist_mu"), "||mu_B - mu||_2 / d");
     assert_string_equal(sr_run_definition(f, "scalars/none"), "");
@@ -99,8 +99,7 @@ static bool same_float(float a, float b) {
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Neighbouring sites at once, and each alone, in turns: a dataset may be opened again in between.
- */
+/* Neighbouring sites at once and each alone, alternately: a dataset may be reopened in between. */
 static void test_neighbours(void **state) {
     (void)state;
     enum { FIRST = 1, SITES = 2, ROWS = 5 };
@@ -285,7 +284,7 @@ static void test_close_status(void **state) {
     check_failure(&why, SR_USAGE, "'great'");
 }
 
-/* Sums of a site without a family would lose the scalars that follow from them. */
+/* Sums at a site without a family would lose the derived scalars. */
 static void test_without_family(void **state) {
     (void)state;
     const double value[2] = {1, 2};

@@ -48,7 +48,7 @@ static void test_any_order(void **state) {
     sr_run_close(f);
 }
 
-/* Reads use the cache if one site fills at most half a block; otherwise, and for few sites, each
+/* Reads use the cache if one site fills at most half a block. Otherwise, and for few sites, each
  * site is read alone. */
 static void test_limits(void **state) {
     (void)state;

@@ -1,5 +1,5 @@
 /* A site's method in /sites: values from the host, values that follow from the family, rejected
- * values, and values for older files without it. */
+ * values. Also values for older files without it. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>

@@ -44,7 +44,7 @@ static void put_final(sr_recorder *r) {
     check_ok(sr_put_final(r, 7, value), sr_failed(r));
 }
 
-/* Spectra in every third of the steps 1 .. last. */
+/* Spectra at every third step of 1 .. last. */
 static void write_run(const char *name, int64_t last) {
     sr_recorder *r = create(name);
     for (int64_t step = 1; step <= last; step++) {
@@ -129,11 +129,11 @@ static void recovered(void **state) {
     double memory[2][SAMPLE_SITES], *const value[SR_FINAL_COUNT] = {memory[0], memory[1]};
     int64_t batches;
     check_ok(sr_run_final(f, &batches, value, &why), &why);
-    assert_int_equal(batches, -1); /* a part of the run has not come to its end */
+    assert_int_equal(batches, -1); /* a part of the run without an end */
     sr_run_close(f);
 }
 
-/* A writer that dies leaves the rows that were flushed. */
+/* A killed writer leaves the flushed rows. */
 static void unfinished(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -193,7 +193,7 @@ static void mistakes(void **state) {
 
 /* -- faults that the check finds ------------------------------------------------------------- */
 
-/* Overwrites one element: at row i and `column`; column < 0: the i-th of a dataset of rank 1; i <
+/* Overwrites one element, at row i and `column`. column < 0: the i-th of a dataset of rank 1. i <
  * 0: the only one. */
 static void write_at(hid_t file, const char *name, int64_t i, int64_t column, double value) {
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set);

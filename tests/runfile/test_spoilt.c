@@ -169,7 +169,7 @@ static void spoil_empty_status(hid_t file) {
     assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, none) >= 0);
     H5Tclose(type), H5Dclose(set);
 }
-/* One value of a column of /sites. */
+/* Overwrites one value of a column of /sites. */
 static void write_site(hid_t file, const char *name, hid_t memory, hsize_t site,
                        const void *value) {
     const hsize_t one = 1;
@@ -211,7 +211,7 @@ static void spoil_alpha(hid_t file) {
     write_site(file, "/sites/alpha", H5T_NATIVE_DOUBLE, 0, &large);
 }
 
-/* Texts and numbers that no writer puts, in objects that are as they should be. */
+/* Texts and numbers that no writer makes, in otherwise valid objects. */
 static void test_values(void **state) {
     (void)state;
     expect_refused("a checkpoint; wanted is a run file", spoil_to_checkpoint);
@@ -242,7 +242,7 @@ static void test_threads(void **state) {
     }
 }
 
-/* -- files that are not damaged, but unusual ------------------------------------------------- */
+/* -- unusual files without damage ------------------------------------------------------------ */
 
 static sr_runfile *open_unusual(void (*change)(hid_t file)) {
     hid_t file = damage_reopen(sample_path("odd.h5"));
@@ -275,7 +275,7 @@ static void without_norms(hid_t file) {
 }
 static void empty_embedding(hid_t file) {
     const int64_t none = 0;
-    hid_t space = H5Screate(H5S_SCALAR); /* HDF5 1.10 cannot always write over one of many */
+    hid_t space = H5Screate(H5S_SCALAR); /* HDF5 1.10 cannot always overwrite one of many */
     assert_true(H5Adelete_by_name(file, "/embeddings/shared", "rows", H5P_DEFAULT) >= 0);
     hid_t a = H5Acreate_by_name(file, "/embeddings/shared", "rows", H5T_STD_I64LE, space,
                                 H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -539,7 +539,7 @@ static void test_older(void **state) {
     expect_found("/scalars/row_exact_mean: missing", spoil_one_exact);
 }
 
-/* Another program's texts: the same attribute as ASCII, and shorter. */
+/* Another program's texts: ASCII attributes, and shorter ones. */
 static void test_ascii_attribute(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -572,7 +572,7 @@ static void test_check_finds(void **state) {
     expect_found("/scalars/rows: missing", spoil_first_scalar);
 }
 
-/* The first site's number; the other sites keep theirs. */
+/* Changes the first site's number; the other sites keep theirs. */
 static void spoil_number(hid_t file, const char *name, double value) {
     double all[SAMPLE_SITES];
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
@@ -594,7 +594,7 @@ static void negative_eps(hid_t file) {
     spoil_number(file, "/sites/eps", -1e-5);
 }
 
-/* Analyses compute with these. */
+/* Analyses use these values. */
 static void test_numbers_of_sites(void **state) {
     (void)state;
     expect_rest("/sites/alpha: 1e+300 at site 0 is not within 0 and 1", large_alpha);

@@ -1,4 +1,4 @@
-/* test_superblock.c -- a file's first bytes decide whether HDF5 may open it: foreign bytes,
+/* test_superblock.c -- a file's first bytes decide whether HDF5 may open it. Cases: foreign bytes,
  * versions, a writer's flags, an end beyond the file. */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void test_other_bytes(void **state) {
                {"# program stat-tid\n", "a table of statrec", "`# command`"},
                {"# pro", "a table of statrec", "`# command`"},
                {"# progress", "not a run file (10 bytes", ""},
-               {"\x1f\x8b\x08", "gzip", ""}, /* a kind that is known */
+               {"\x1f\x8b\x08", "gzip", ""}, /* a known kind */
                {"\x89HDF\r\n", "truncated: its first 6 bytes only", ""},
                {"\x89HDF\r\n\x1a\n\x03", "truncated: its first 9 bytes only", ""}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -86,7 +86,7 @@ static void test_versions(void **state) {
 }
 
 /* A running writer extends its file to the declared end. A reader waits for a stopped writer only
- * for a limited time, then reads the file, which does not count as truncated. */
+ * for a limited time. It then reads the file, which does not count as truncated. */
 static void test_stopped_writer(void **state) {
     (void)state;
     static const trailer none;
@@ -104,7 +104,7 @@ static void test_stopped_writer(void **state) {
     assert_int_equal(cut_at, SIZE - 8);
 }
 
-/* No file, and a folder. */
+/* A missing file, and a folder. */
 static void test_unreadable(void **state) {
     (void)state;
     static const trailer none;

@@ -84,7 +84,7 @@ static void test_kill(void **state) {
     (void)state;
     const char *path = sample_path("killed.h5"), *part = sample_path("killed.h5.part");
     int64_t most = 0;
-    /* each lives longer than the one before; a busy machine needs more of them */
+    /* each child runs longer than the one before; a busy machine needs more of them */
     for (int i = 0; i < 24 || (most <= 2 * FLUSH && i < 200); i++) {
         pid_t child = start(path, 100000, i % 3 ? 0 : 300);
         wait_us(2000 + 3571 * i);
@@ -128,7 +128,7 @@ static void test_read_while_growing(void **state) {
     sr_run_close(f);
 }
 
-/* An abandoned recorder leaves what a crash leaves. */
+/* An abandoned recorder leaves the same as a crash. */
 static void test_abandon(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -202,7 +202,7 @@ static void test_copy_and_go_on(void **state) {
     check_ok(sr_run_get_embedding(f, "shared", &e, &why), &why);
     assert_int_equal(e.records, 24);
     sr_run_close(f);
-    /* sites that are not the same */
+    /* different sites */
     r = sr_create(sample_path("other.h5"), &o, &why);
     sr_add_site(r, &sample_sites[1]);
     assert_int_equal(sr_copy_rows(r, sample_path("first.h5"), -1, -1, NULL), SR_USAGE);

@@ -1,5 +1,5 @@
-/* test_two_names.c -- a run file is PATH.part while it is written, and PATH afterwards: transient
- * faults of a reader, and names that no file has. */
+/* test_two_names.c -- a run file is PATH.part while it is written, and PATH afterwards. Tests
+ * transient faults of a reader, and names that no file has. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

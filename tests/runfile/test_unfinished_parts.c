@@ -15,7 +15,7 @@ enum { STEPS = 48, SPECTRA = STEPS / COPIED_SPECTRA };
 
 static const char *odd;
 
-/* -- a file of a killed writer from a closed one --------------------------------------------- */
+/* -- a closed file made into a killed writer's ----------------------------------------------- */
 
 static void leave_open(size_t less) {
     damage_leave_open(odd, less);
@@ -42,7 +42,7 @@ static void close_after(hid_t file) {
 
 /* -- spectra --------------------------------------------------------------------------------- */
 
-/* Row i of a site, or a refusal. */
+/* Reads row i of a site, or fails. */
 static bool check_spectrum(const sr_runfile *f, int64_t i, int site) {
     const int width = sample_sites[site].width;
     double value[SAMPLE_WIDTH];
@@ -67,7 +67,7 @@ static int64_t count_spectra(void) {
     return rows;
 }
 
-/* A row counts when its step is written, and is not newer than the steps. */
+/* A row counts when its step is written and not newer than the steps. */
 static void test_last_rows(void **state) {
     (void)state;
     close_after(damage_reopen(odd)), leave_open(0);
@@ -167,7 +167,7 @@ static void test_claimed_rows(void **state) {
     sr_run_close(f);
 }
 
-/* Flushed often, so that the end of the file has the last rows. */
+/* Flushed often, so that the last rows are at the end of the file. */
 static int write_run(void **state) {
     (void)state;
     const run_shape shape = {1, STEPS, 77, "1", true};
