@@ -233,7 +233,8 @@ static void steps_settle(void **state) {
         put_bytes(w, false, place(12) + 7, 50, &r);
         put_held(w, place(14) + 1, CHUNK - 1, &r);
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD + 4 * CHUNK);
-        assert_true(journal_commit(&w->log, END)); /* the next flush writes the same bytes again */
+        assert_true(
+            journal_commit(&w->log, END)); /* the next flush writes these bytes a second time */
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD + 4 * CHUNK);
         assert_true(journal_commit(&w->log, END));
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD);

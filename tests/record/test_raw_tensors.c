@@ -131,7 +131,8 @@ static void expect_feature(expected *e, running *s, sr_family family, int64_t st
 /* Row counts are recorded even if no row is valid. */
 static void expect_others(const expected *e, sr_family family, bool first, double *scalar) {
     scalar[SR_SCALAR_nonfinite] = 0;
-    if (first) scalar[SR_SCALAR_samples] = OUTER; /* rows of a flat tensor have no known samples */
+    if (first)
+        scalar[SR_SCALAR_samples] = OUTER; /* rows of a flat tensor have no known sample numbers */
     scalar[SR_SCALAR_padded] = (double)(ROWS - e->rows);
     if (family == SR_FAMILY_ROW || e->rows == 0) return;
     scalar[SR_SCALAR_dx_norm] = (double)sqrtl(e->dx2);

@@ -28,8 +28,9 @@ static void test_truncated(void **state) {
     }
     damage_store(path, bytes, end - 1);
     opened += damage_exercise(path);
-    assert_int_equal(opened, 0);         /* its superblock contains the file's length */
-    damage_store(path, bytes, size - 1); /* the run is complete but for its trailer */
+    assert_int_equal(opened, 0); /* its superblock contains the file's length */
+    damage_store(path, bytes,
+                 size - 1); /* the run is complete, but the trailer that verifies it is cut off */
     assert_true(damage_exercise(path));
     sr_failure why = {0};
     assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
