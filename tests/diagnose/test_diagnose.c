@@ -154,7 +154,7 @@ static void nu_early(void **state) {
     program_free(&r);
     p.Gamma_at = 45;
     r = check_found(&p, "nu", "severe", "pn");
-    holds(&r, "nu", "text", "start-up", false);
+    holds(&r, "nu", "text", "burn-in", false);
     program_free(&r);
     p.Gamma_at = 1;
     write_planted_run(&p);
