@@ -6,6 +6,8 @@
 
 typedef struct theorem_scalars theorem_scalars;
 
+/* Whether a site with this method gets any of the scalars. */
+bool theorem_scalars_apply(const norm_method *m);
 /* Declares the scalars before the first step. features: also scalars of the backward pass, whose
  * sums must cover this process's rows alone. NULL on failure. Recorder and hooks outlive it. */
 theorem_scalars *theorem_scalars_create(sr_recorder *r, hooks *h, bool features, sr_failure *why);

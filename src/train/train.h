@@ -81,7 +81,8 @@ typedef struct train_eval {
     double value[TASK_METRICS];       /* the task's metrics of it */
     double batch_value[TASK_METRICS]; /* with batch statistics; NaN without */
     double train_value[TASK_METRICS]; /* values of --validate-train; NaN unless requested */
-    char decoded[TASK_DECODED];       /* on the decoded metrics, where something was decoded; "" */
+    bool decodes;                     /* the decoded metrics were due; NaN otherwise */
+    char decoded[TASK_DECODED];       /* on the decoded metrics; "" if they were not due */
     double lr, seconds;
 } train_eval;
 

@@ -19,6 +19,18 @@ typedef struct train_interval {
 /* "none", "end", "500", "600s", "1e". */
 sr_status train_interval_read(const char *text, train_interval *every, sr_failure *why);
 
+/* Place of a metric among the values of an evaluation. */
+typedef struct train_metric_place {
+    int index; /* -1: none */
+    bool of_batch, decoded;
+    task_better better;
+} train_metric_place;
+/* name: "valid_loss". False if no validation of the task has it; metrics with batch statistics count
+ * while the run may still decide on them. */
+bool train_metric_find(const train_config *c, const task_row *row, const char *name,
+                       train_metric_place *place);
+double train_metric_value(const train_eval *e, const train_metric_place *place);
+
 typedef struct trainer {
     const train_config *config;
     train_config *chosen;     /* config, where the run decided on an option; owned */
@@ -67,11 +79,11 @@ typedef struct trainer {
     bool last_skipped;       /* the last update */
 
     train_interval checkpoint_every;
-    int best_metric;           /* metric of --keep-best, among the task's; -1: none */
-    double best;               /* its best value; NaN before the first */
-    bool better;               /* the last validation was */
-    double checkpoint_clock;   /* time of the last checkpoint */
-    int64_t checkpoint_update; /* the last one's; -1: none of this process */
+    train_metric_place best_metric; /* metric of --keep-best */
+    double best;                    /* its best value; NaN before the first */
+    bool better;                    /* the last validation was */
+    double checkpoint_clock;        /* time of the last checkpoint */
+    int64_t checkpoint_update;      /* the last one's; -1: none of this process */
     /* the newest one that rows of the run file cover; a run can be resumed from it; -1: none */
     int64_t checkpoint_covered;
     int64_t checkpoint_newest; /* newest among the files of this run; -1: none */
@@ -113,6 +125,14 @@ sr_status trainer_check_record(trainer *r, sr_failure *why);
 sr_status trainer_choose_validation(trainer *r, sr_failure *why);
 /* Validations of a run of `updates`, every a and every b updates (0: not) and at the end. */
 int64_t trainer_count_validations(int64_t updates, int64_t a, int64_t b);
+
+/* Steps of the planned updates; an epoch's last update may have fewer than --update-freq. */
+int64_t trainer_planned_steps(const trainer *r);
+/* --freeze-stats: running statistics stay as they are after this many updates. Products that are
+ * whole but for rounding are whole. */
+int64_t trainer_freeze_update(const trainer *r);
+/* Warns of options without effect in this run (unused_options.c). */
+void trainer_warn_unused(const trainer *r);
 
 /* Prepares an evaluation of a split, without numbers yet. */
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);

@@ -210,24 +210,35 @@ static int count_files(void) {
     return count;
 }
 
-/* Loss: less is better, and what is no number is never the best. */
-static void test_best(void **state) {
-    (void)state;
+/* Loss: less is better, and NaN is never the best. */
+static void test_best_of(const char *metric, bool of_batch) {
     static const struct {
         double value;
         bool test, better;
     } row[] = {{NAN, false, false}, {3, false, true},    {3, false, false}, {4, false, false},
                {2, true, false},    {NAN, false, false}, {1, false, true}};
-    open_run((const char *const[]){"--keep-best=valid_loss", NULL});
+    open_run((const char *const[]){"--keep-best", metric, NULL});
+    assert_int_equal(run.config->validate_batch, of_batch);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         train_eval e = {.split = row[i].test ? SPLIT_TEST : SPLIT_VALID};
-        e.value[run.best_metric] = row[i].value;
+        (of_batch ? e.batch_value : e.value)[run.best_metric.index] = row[i].value;
         run.better = false;
         trainer_checkpoint_evaluated(&run, &e);
         if (run.better != row[i].better) fail_msg("value %zu, %g", i, row[i].value);
     }
     sr_failure why = {0};
     trainer_close(&run, SR_OK, &why);
+}
+
+static void test_best(void **state) {
+    (void)state;
+    test_best_of("valid_loss", false);
+}
+
+/* Validation with batch statistics is made where the metric needs it. */
+static void test_best_with_batch_statistics(void **state) {
+    (void)state;
+    test_best_of("valid_loss_batch", true);
 }
 
 /* Also where a best one and one of the end are due. */
@@ -312,11 +323,11 @@ static void test_killed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_intervals), cmocka_unit_test(test_prefix),
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_resume_names),
-        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_best),      cmocka_unit_test(test_other_rank),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_once),
-        cmocka_unit_test(test_killed)};
+        cmocka_unit_test(test_intervals),  cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_resume_names),
+        cmocka_unit_test(test_sizes),      cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_best),       cmocka_unit_test(test_best_with_batch_statistics),
+        cmocka_unit_test(test_other_rank), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_once),       cmocka_unit_test(test_killed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

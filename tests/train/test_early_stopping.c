@@ -170,6 +170,25 @@ static void no_number_is_never_better(void **state) {
     }
 }
 
+static void batch_statistics_when_they_decide(void **state) {
+    (void)state;
+    static train_config c;
+    train_result result = {0};
+    const train_events silent = {0};
+    sr_failure why = {0};
+    small_write_pairs(2 * BATCHES);
+    for (int asked = 0; asked < 2; asked++) {
+        const char *metric = asked ? "valid_ppl_batch" : "valid_ppl";
+        small_parse(&c, (const char *const[]){"--patience=2", "--patience-metric", metric, NULL});
+        trainer r = {.config = &c, .events = &silent, .result = &result};
+        check_ok(trainer_open(&r, "test", &why), &why);
+        assert_int_equal(r.config->validate_batch, asked);
+        trainer_see_patience(&r, &(train_eval){.value = {0, 0, 7}, .batch_value = {0, 0, 5}});
+        check_equals(r.patience_best, asked ? 5 : 7);
+        trainer_close(&r, SR_OK, &why);
+    }
+}
+
 /* -- refusals */
 
 static void refused(const char *argument, const char *text) {
@@ -184,7 +203,6 @@ static void refused(const char *argument, const char *text) {
 static void no_metric(void **state) {
     (void)state;
     refused("--patience-metric=loss", "'loss' is no metric of this validation");
-    refused("--patience-metric=valid_loss_batch", "is no metric of this validation");
     refused("--patience-metric=test_loss", "is no metric of this validation");
 }
 
@@ -206,6 +224,7 @@ int main(void) {
                                        cmocka_unit_test(embedding_once),
                                        cmocka_unit_test(up_and_down),
                                        cmocka_unit_test(no_number_is_never_better),
+                                       cmocka_unit_test(batch_statistics_when_they_decide),
                                        cmocka_unit_test(counters_are_of_the_state),
                                        cmocka_unit_test(no_metric),
                                        cmocka_unit_test(nothing_to_wait_for)};

@@ -73,7 +73,7 @@ static void training(void **state) {
     assert_true(c.model.seed == 36 && c.data.seed == 36);
     parse((const char *const[]){"--model=transformer", "--adam-beta1=0.26", "--adam-beta2=0.27",
                                 "--adam-eps=0.28", "--svd-every=39", "--size-limit=42",
-                                "--lr-scheduler=cosine", "--lr-min=0.235", NULL});
+                                "--lr-scheduler=cosine", "--lr=0.5", "--lr-min=0.235", NULL});
     check_equals(c.lr_min, 0.235);
     check_equals(c.optim.beta1, 0.26);
     check_equals(c.optim.beta2, 0.27);

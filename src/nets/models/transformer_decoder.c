@@ -227,7 +227,7 @@ static sr_status find_words(const one_step *p, const tensor *x, sr_failure *why)
         sum[r] = row_log_sum(V, logits->value + r * V, WORDS_TOGETHER, largest + r * blocks);
     for (int64_t r = 0; r < p->rows; r++)
         if (!isfinite(sum[r]))
-            return sr_fail(why, SR_USAGE, "word %lld: the model's output is not finite",
+            return sr_fail(why, SR_STATE, "word %lld: the model's output is not finite",
                            (long long)s->t);
     s->logits = logits->value, s->log_sum = sum, s->largest = largest;
     return tape_status(t, why);

@@ -135,6 +135,15 @@ sr_status weights_read(model *m, const char *path, sr_failure *why) {
     return status;
 }
 
+sr_status weights_check_meaning(const char *path, const data_shape *shape, sr_failure *why) {
+    if (!checkpoint_is_name(path)) return SR_OK;
+    array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (!f) return why->status;
+    const sr_status status = checkpoint_check_meaning(f, shape, why);
+    array_reader_close(f);
+    return status;
+}
+
 /* -- writing */
 
 static sr_status add_to_npz(void *context, const state_item *item, sr_failure *why) {
