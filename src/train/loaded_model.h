@@ -91,8 +91,8 @@ bool checkpoint_is_name(const char *path);
 /* Reads weights from X.ckpt or X.npz. Every parameter must exist in its shape; running statistics
    may be missing. */
 sr_status weights_read(model *m, const char *path, sr_failure *why);
-/* SR_USAGE if path is a checkpoint of other words or classes than the data have, or of the same ones
- * in another order. */
+/* SR_USAGE if path is a checkpoint of other words or classes than the data have, or of the same
+ * ones in another order. */
 sr_status weights_check_meaning(const char *path, const data_shape *shape, sr_failure *why);
 /* The words of a dictionary that a file of vectors has. */
 enum { VECTOR_EXAMPLES = 3 };

@@ -25,8 +25,8 @@ typedef struct train_metric_place {
     bool of_batch, decoded;
     task_better better;
 } train_metric_place;
-/* name: "valid_loss". False if no validation of the task has it; metrics with batch statistics count
- * while the run may still decide on them. */
+/* name: "valid_loss". False if no validation of the task has it; metrics with batch statistics
+ * count while the run may still decide on them. */
 bool train_metric_find(const train_config *c, const task_row *row, const char *name,
                        train_metric_place *place);
 double train_metric_value(const train_eval *e, const train_metric_place *place);
