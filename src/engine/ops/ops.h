@@ -60,9 +60,9 @@ typedef struct feature_table {
 } feature_table;
 enum { FEATURE_TABLES = 4 };
 
-/* Looks up rows of several tables and concatenates them. number is [count, sum of columns]: first
- * the columns of the first table, then the next table's. It must stay valid until backward. ->
- * [count, sum of columns times width]. */
+/* Looks up rows of several tables and concatenates them -> [count, sum of columns times width].
+ * number is [count, sum of columns]: first the columns of the first table, then the next table's.
+ * It must stay valid until backward. */
 tensor *op_feature_embedding(tape *t, const feature_table *table, int tables, const int32_t *number,
                              int64_t count);
 
