@@ -150,7 +150,7 @@ static void test_one_pair(void **state) {
     program_free(&r);
 }
 
-/* The evaluation from which seed 1 stays worse. */
+/* First evaluation after which seed 1 stays worse. */
 static int first_loss(void) {
     for (int e = EVALUATIONS; e > 0; e--)
         if (!(part_of(TOTAL, 1, e) > 0)) return e + 1;
@@ -179,7 +179,7 @@ static void test_last_third(void **state) {
     program_free(&r), program_free(&all);
 }
 
-/* Of several settings each run goes with the run of its own ones, by the seed. */
+/* With several settings, pairs have equal settings and equal seeds. */
 static void test_same_settings(void **state) {
     (void)state;
     program_result r = program_run("stat-gap ln2.h5 bn1_far.h5 ln1.h5 bn1.h5 bn2_lone.h5 bn2.h5 "
@@ -223,7 +223,7 @@ static void test_direction(void **state) {
     program_free(&r);
 }
 
-/* What a run has not recorded has no number; ln needs no second validation. */
+/* Unrecorded parts print nan; ln needs no second validation. */
 static void test_not_recorded(void **state) {
     (void)state;
     program_result r = program_run("stat-gap ln1.h5 plain.h5 --split evaluations");
