@@ -1,5 +1,5 @@
-/* Every allocation of learning, reading and applying fails once: SR_MEMORY each time, nothing
-   leaks. */
+/* Every allocation of learning, reading and applying BPE fails once: SR_MEMORY each time, no
+ * leaks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +153,7 @@ static void encoding_survives(void **state) {
     bpe_codes_free(codes);
 }
 
-/* Merges that were read become a step, or are freed with what was made of them. */
+/* A step takes over parsed merges; if it cannot be created, they are freed. */
 static void steps_survive(void **state) {
     (void)state;
     if (!failing_malloc_there()) skip();

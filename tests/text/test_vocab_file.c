@@ -1,4 +1,4 @@
-/* Dictionaries in fairseq's text form: written, read back, refused line by line. */
+/* Dictionaries in fairseq's text form: written, read back, rejected line by line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void count(vocab *v, const char *word, int64_t times) {
     assert_true(vocab_count(v, word, strlen(word), times));
 }
 
-/* What vocab_write writes, in memory; malloc'd. */
+/* Text that vocab_write writes; malloc'd. */
 static char *written(const vocab *v) {
     char *text = NULL;
     size_t size = 0;
