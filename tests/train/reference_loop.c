@@ -7,7 +7,7 @@
 
 #include "testing/check.h"
 
-/* -- what the sites see */
+/* -- observations at the sites */
 
 static double square_distance(const double *a, const double *b, int64_t d, double keep, bool root) {
     double sum = 0;

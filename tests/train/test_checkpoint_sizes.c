@@ -2,8 +2,8 @@
  * extremes.
  *
  * For each model one checkpoint, for each integer in it (attributes, /progress) each value of the
- * grammar. A process of its own checks the file and uses it: no signal, one line for a failure. A
- * size that the weights depend on is named by the check. STATREC_TORTURE: variations in all. */
+ * grammar. A separate process checks and uses the file: no signal, one line for a failure. The
+ * check names a size that the weights depend on. STATREC_TORTURE: total number of variations. */
 #include <errno.h>
 #include <hdf5.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* test_failing_checkpoints.c -- checkpoints are written, kept, read and averaged while one call
- * fails: an allocation, a call of the system, a call of HDF5. What succeeds is what it is without
- * the failure; what fails says why, and the checkpoint that was there stays whole. */
+ * fails: an allocation, a system call, an HDF5 call. A call either succeeds with its usual result
+ * or reports why it failed. The previous checkpoint stays valid. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <glob.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "train/loaded_model.h"
 
 static train_config alone;
-static trainer run; /* of these options */
-/* What came of a deed, and of the same one without a failure; "": nothing that can be compared. */
+static trainer run; /* opened with these options */
+/* Result of an operation, and of the same one without a failure; "": nothing to compare. */
 static char result[4096], whole[4096];
 
 static char *path_of(const char *name) {
@@ -31,7 +31,7 @@ static int count_files(const char *pattern) {
     return count;
 }
 
-/* -- what is done ------------------------------------------------------------------------------ */
+/* -- operations -------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 1, 2))) static void set_result(const char *format, ...) {
     va_list arguments;
@@ -107,7 +107,7 @@ static sr_status find_resumed(sr_failure *why) {
     static train_config c;
     train_resume from;
     sr_status status = train_resume_find(path_of("small.h5"), "", &from, &c, why);
-    /* where the newest cannot be read, an older one is taken, and that is told */
+    /* if the newest is unreadable, an older one is used, with a message */
     if (status == SR_OK && !*from.passed_over)
         set_result("%lld updates, %s, %s", (long long)from.updates, from.command, from.parent);
     train_resume_free(&from);
@@ -181,7 +181,7 @@ static sr_status begin_again(sr_failure *why) {
     return status;
 }
 
-/* -- what must be left ------------------------------------------------------------------------- */
+/* -- files that must remain -------------------------------------------------------------------- */
 
 /* A file of this name is whole. */
 static void expect_whole(const char *after, const char *name) {
@@ -231,7 +231,7 @@ static void look_at_replaced(const char *after, sr_status status) {
         complain(after, "%d and %d of 3", named, aside);
 }
 
-/* All are there, under one of their names; the part only until a run has begun. */
+/* All exist, under one of their names; the .part only until a run has begun. */
 static void look_at_begun(const char *after, sr_status status) {
     const int named = count_files("small-*.ckpt"), aside = count_files("small-*.ckpt.old");
     look_at_result(after, status);

@@ -1,5 +1,5 @@
-/* test_loaded_model.c -- checkpoints without their run: the mean of several, running values made
- * anew, the train-inference discrepancy, weights from elsewhere. */
+/* test_loaded_model.c -- checkpoints without their run: the mean of several, recomputed running
+ * statistics, the training-inference discrepancy, weights from other sources. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static double evaluate(loaded_model *t, data_split split, norm_mode mode) {
     "--norm", "bn", "--norm-at", "decoder.*=pnv", "--lr", "0.05", "--lr-scheduler", "fixed",       \
         "--warmup-updates", "0"
 
-/* What a run says of its last validation, its checkpoint says again. */
+/* The checkpoint reproduces the run's last validation. */
 static void same_as_run(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "3", "--checkpoint-every", "end", NULL};
@@ -80,9 +80,8 @@ static double loss_without_running(loaded_model *t, int i) {
     return loss;
 }
 
-/* The site whose running values were spoilt is the first one whose batch statistics mend the loss
- * (those of sites behind it take the shift out again); batch statistics at every site are those of
- * NORM_BATCH. */
+/* Batch statistics first repair the loss at the site with spoilt running statistics; later sites
+ * remove the shift again. Batch statistics at every site equal NORM_BATCH. */
 static void spoilt_site_is_found(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "3", "--checkpoint-every", "end", NULL};
@@ -106,7 +105,7 @@ static void spoilt_site_is_found(void **state) {
     close_trained(t);
 }
 
-/* Every number is the mean of those of the checkpoints. */
+/* Every value is the mean over the checkpoints. */
 static void mean_of_three(void **state) {
     (void)state;
     const char *const args[] = {RUN,  "--epochs", "3", "--checkpoint-every",
@@ -142,8 +141,8 @@ static void mean_of_three(void **state) {
     close_trained(mean);
 }
 
-/* With one batch as the training data, the new running values are that batch's: what is evaluated
- * with them is what is evaluated with the batch's own, and the discrepancy is nothing. */
+/* With one batch of training data, the recomputed running statistics are that batch's. Evaluation
+ * then equals evaluation with batch statistics, and the discrepancy is zero. */
 static void recomputed_from_one_batch(void **state) {
     (void)state;
     const char *const args[] = {RUN,   "--epochs",    "6",          "--max-tokens",
@@ -291,7 +290,7 @@ static void add_array(npz_writer *w, const char *name, int rank, const int64_t *
     free(a.data);
 }
 
-/* The name stands before the array and in the list of the archive's end. */
+/* The name occurs before the array and in the central directory of the archive. */
 static void rename_array(const char *path, const char *from, const char *to) {
     static char all[1 << 20];
     const size_t length = strlen(from);

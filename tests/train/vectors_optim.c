@@ -169,7 +169,7 @@ static bool find_kind(model_case *c, schedule *s) {
     return false;
 }
 
-/* "step .1 at epochs 100,150": the label alone says where. */
+/* "step .1 at epochs 100,150": only the label gives the epochs. */
 static void read_milestones(model_case *c, schedule *s) {
     static const char mark[] = "epochs ";
     const char *at = strstr(case_text(c, "label"), mark);

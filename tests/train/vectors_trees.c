@@ -1,5 +1,5 @@
-/* vectors_trees.c -- oracle.h5 and uas.h5: transitions with the places looked at, and counts behind
-   UAS. */
+/* vectors_trees.c -- oracle.h5 and uas.h5: transitions with their feature positions, and the counts
+ * for UAS. */
 #include <string.h>
 
 #include "model_vectors.h"
