@@ -66,7 +66,7 @@ void bounded_free(bounded_result *r) {
     *r = (bounded_result){0};
 }
 
-/* What the address sanitizer keeps for itself: 256 MiB that were freed, and the map of all. */
+/* Memory of the address sanitizer: 256 MiB of freed blocks, and the shadow map. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SANITIZER = 512 };
 #else

@@ -1,4 +1,4 @@
-/* programs.h -- runs the built programs from a test; run_builder.h has run files for them. */
+/* programs.h -- runs the built programs from a test; run_builder.h makes run files for them. */
 #ifndef TESTS_PROGRAMS_H
 #define TESTS_PROGRAMS_H
 
