@@ -2,18 +2,17 @@
  *
  *     bench_norm [METHOD ROWS FEATURES THREADS [watched]]
  *
- * The yardstick, measured in the same run on the same buffers with the same threads, is what plain
- * loops need for the same number of reads and writes:
+ * The yardstick is the time that plain loops need for the same number of reads and writes. It is
+ * measured in the same run on the same buffers with the same threads:
  *
- *     batch methods   forward: x read twice, y written        backward: x and dy read twice, dx
- * written row methods     forward: x read, y written              backward: x and dy read, dx
- * written
+ *     batch methods   forward: x read twice, y written    backward: x, dy read twice, dx written
+ *     row methods     forward: x read, y written          backward: x, dy read, dx written
  *
- * watched: with a watcher that looks at nothing, for whom the layer makes all its statistics.
+ * watched: with an empty hook, so that the layer computes all its statistics.
  *
  * Buffers are cycled so that each call finds its own in memory, not in cache. Each number is the
- * least over rounds in which the layer and its yardstick take turns: other work on the machine only
- * adds time.
+ * least over rounds, because other work on the machine only adds time. In a round the layer and its
+ * yardstick take turns.
  */
 #include <stdio.h>
 #include <stdlib.h>

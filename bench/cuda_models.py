@@ -1,4 +1,4 @@
-"""Norms and models of cuda_watch.py; those of timm, torchvision and transformers in structure only."""
+"""Norms and models of cuda_watch.py. Models of timm, torchvision and transformers are reproduced only in structure."""
 import collections
 
 import torch
@@ -95,7 +95,7 @@ class FilterResponseNorm(nn.Module):
 
 
 class StrangeNorm(nn.Module):
-    """Of a user; statrec.register describes it."""
+    """A user's norm; statrec.register describes it."""
 
     def __init__(self, size, eps=1e-6):
         super().__init__()

@@ -35,7 +35,7 @@ static struct simulation {
     schedule_log *log; /* NULL: regions run as always */
     double mark, clock_cost;
     int64_t labelled;     /* phases with a label */
-    int threads, current; /* of the region; threads 0: outside regions */
+    int threads, current; /* threads of the region; 0: outside regions */
     bool nested;          /* in a region within the region */
     region_fn *run;
     void *data;

@@ -31,7 +31,7 @@ import roofline
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VARIANTS = ("plain", "fused", "compiled")
-MANY = 15  # rounds of what is small beside the difference of two rounds
+MANY = 15  # rounds of differences that are small compared with the difference of two rounds
 COLUMNS = ("line", "threads", "ours", "unit", "peer", "which", "ratio", "must", "aim", "rounds", "load")
 
 
@@ -142,8 +142,8 @@ def memory(args, case, threads, steps):
 
 
 def recording(args, case, threads, steps):
-    """What recording adds, and observers where there are some, against the step without them in the same process:
-    two processes differ by more than that, and so do two rounds some time apart: the median of differences."""
+    """Cost of recording (and of observers, if any) against the step without them in the same process. Two processes
+    differ by more than that, and so do two rounds some time apart; so this is the median of differences."""
     with tempfile.TemporaryDirectory() as directory:
         own = ours(args, case, threads, steps, os.path.join(directory, "run.h5"))
         pairs = [(own.round("-"), own.round()) for _ in rounds(args, MANY)]
@@ -283,7 +283,7 @@ def limit(args, case, threads, steps):
 
 
 def fma_of(words):
-    """GFLOP/s of so many threads."""
+    """GFLOP/s of the threads in `words`."""
     printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
     rows = [line.split("\t") for line in printed.splitlines() if not line.startswith("#")]
     best = [float(row[rows[0].index("best")]) for row in rows[1:] if row[:2] == ["fma", words[1]]]

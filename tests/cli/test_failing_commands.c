@@ -1,5 +1,5 @@
-/* test_failing_commands.c -- commands of statrec that read while one allocation, one call of the
- * system or one call of HDF5 fails: they end with a reason, or print what they print otherwise. */
+/* test_failing_commands.c -- reading commands of statrec while one allocation, system call or HDF5
+ * call fails: they end with a reason, or print their usual output. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "testing/failing_programs.h"
 #include "testing/full_run.h"

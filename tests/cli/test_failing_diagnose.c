@@ -1,5 +1,5 @@
-/* test_failing_diagnose.c -- statrec diagnose while one allocation or one read fails: it ends with a
- * reason, or prints what it prints otherwise, or says which question it could not ask and why. */
+/* test_failing_diagnose.c -- statrec diagnose while one allocation or one read fails. It ends with
+ * a reason, prints its usual output, or names the question that it could not answer and why. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "testing/failing_programs.h"
 #include "testing/full_run.h"
