@@ -1,7 +1,8 @@
-/* file_page.c -- what a run file holds, as lines for file_page.awk, which makes statrec-file(5) of them.
+/* file_page.c -- prints the contents of a run file as lines for file_page.awk, which makes
+ * statrec-file(5).
  *
- * Records a small run with libstatrec and walks through the file: types, units and definitions are
- * those of the file itself. Every extent is another number, so that each has one letter. Names of
+ * Records a small run with libstatrec and walks through the file: types, units and definitions come
+ * from the file itself. Every extent is a different number, so that each has one letter. Names of
  * statrec/format.h come first, in its order. usage: file_page NEW.h5
  *
  *   attribute  OBJECT  NAME  TYPE  VALUE
@@ -228,7 +229,7 @@ static bool is_link(hid_t file, const char *path) {
     return false;
 }
 
-/* What has no place in the order above. */
+/* Prints an object that is not listed in the order above. */
 static herr_t print_path(hid_t file, const char *name, const H5L_info_t *info,
                          void *groups_wanted) {
     char path[TEXT];
