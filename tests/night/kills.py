@@ -1,5 +1,6 @@
-"""kill -9 at a random moment of a writer that replaces something: its place has the old one or the new one, whole; the next
-call writes the new one, at once or when the part that it names is removed, and leaves nothing of the killed one."""
+"""kill -9 at a random moment of a writer that replaces a file. The path then has the old or the new version, complete.
+The next call writes the new one, at once or after the partial file that it names is removed, and leaves no other
+files."""
 import os
 import shutil
 import signal
@@ -51,13 +52,13 @@ def whole(place):
 
 
 def page(place):
-    """Of a page, whose names of elements are random: which runs it has, and that it ends."""
+    """Summary of a page, whose element names are random: the runs that it shows, and whether it is complete."""
     text = next(iter((whole(place) or {"": b""}).values())).decode("utf-8", "replace")
     return [name for name in ("a.h5", "b.h5") if name in text], text.rstrip().endswith("</html>")
 
 
 def losses(place):
-    """Of a run file, which has its time: all losses, where the file is without a fault."""
+    """Summary of a run file, which contains its time: exit status of check, and all losses."""
     folder, name = os.path.split(place)
     checked = subprocess.run(["statrec", "check", name], cwd=folder, capture_output=True, check=False)
     read = subprocess.run(["stat-curve", name, "--stat", "loss"], cwd=folder, capture_output=True, text=True, check=False)
@@ -114,7 +115,7 @@ def one(case):
     # half of them in the last quarter, where the file takes its name
     moment = (rng.random() if rng.random() < 0.5 else rng.uniform(0.75, 1.1)) * SECONDS.setdefault(name, 1.0)
     time.sleep(moment)
-    os.killpg(killed.pid, signal.SIGKILL)  # its process is there until it is waited for
+    os.killpg(killed.pid, signal.SIGKILL)  # its process remains until it is waited for
     killed.communicate()
     here, before, after = look(os.path.join(work, place)), look(old), look(new)
     told = f"{name}, killed after {moment:.3f} of {SECONDS[name]:.3f} s"

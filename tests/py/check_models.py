@@ -40,13 +40,13 @@ RANKS = ("resnet50", "convnext_tiny", "llama", "bert")
 SMALL = ("timm_resnet18", "shufflenet_v2_x0_5", "timm_convnext_atto", "timm_convnextv2_atto",
          "bert", "llama", "t5", "gemma", "mamba", "detr")
 STEPS = 3
-# Error of sums, of the largest sum of absolute values (docs/python-watch.md, Precision). bfloat16 models are
-# compared with a training that rounds elsewhere; so are compiled ones, whose statistics are therefore
-# compared in float64: few rows in the last layers make a rounding of float32 a tenth of a gradient.
+# Error of sums, relative to the largest sum of absolute values (docs/python-watch.md, Precision). bfloat16 models are
+# compared with a training that rounds elsewhere. So are compiled ones; their statistics are compared in float64. With
+# few rows in the last layers, a rounding of float32 is a tenth of a gradient.
 BOUND, AUTOCAST_BOUND = 1e-5, 2e-2
-# A compiled graph contains the operations that record, and may be compiled differently: its losses and
-# weights, of the largest of their tensor, are within BOUND as well, since a bias is all gradient, a sum over
-# rows. In other modes not a bit differs.
+# A compiled graph contains the recording operations, and may be compiled differently. Its losses and weights, relative
+# to the largest of their tensor, are within BOUND as well: a bias consists of gradients only, sums over rows. In other
+# modes they are bit-identical.
 
 
 # -- models -----------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def difference(a, b):
 
 
 def compared(row, mode, run, told, given):
-    """The verdict on a run, by a second training in which a spy looks at its sites."""
+    """Returns the verdict on a run, from a second training with a spy on its sites."""
     again = "eager" if mode == "compiled" else mode
     model = made(row, again)
     model = model.double() if mode == "compiled" else model
@@ -376,7 +376,7 @@ def main():
     parser.add_argument("--mode", default="eager,checkpoint,reentrant,autocast,compiled,ddp,fsdp2")
     given = parser.parse_args()
     torch.set_num_threads(2)
-    torch._inductor.config.fallback_random = True  # compiled: dropout draws what it draws eagerly
+    torch._inductor.config.fallback_random = True  # compiled: dropout draws as eagerly
     done = {}
     if given.state and os.path.exists(given.state):
         with open(given.state, encoding="utf-8") as file:
