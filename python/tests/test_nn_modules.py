@@ -142,7 +142,7 @@ class Modules(unittest.TestCase):
                 make_it()
 
     def test_options(self):
-        """Signatures name every option; a constructor refuses those of other methods."""
+        """Signatures name every option; a constructor rejects options of other methods."""
         shown = {cls: inspect.signature(cls).parameters for cls, _ in sn.METHODS.values()}
         every = {name for parameters in shown.values() for name in parameters}
         self.assertLessEqual({"alpha_bwd", "placement", "sync", "device", "unbiased"}, every)
@@ -241,7 +241,7 @@ class Modules(unittest.TestCase):
             norm = gained(make(name))
             for x, g in batches(5):
                 step(norm, x, g)
-            norm(x)  # with a penalty that nobody has collected
+            norm(x)  # with an uncollected penalty
             file = io.BytesIO()
             torch.save(norm.state_dict(), file)
             file.seek(0)

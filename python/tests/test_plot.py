@@ -60,7 +60,7 @@ class Flags(unittest.TestCase):
 
 
 class Programs(InDirectory):
-    """What is called, with scripts in the place of statrec's programs."""
+    """Called commands, with scripts in place of statrec's programs."""
 
     def setUp(self):
         super().setUp()

@@ -25,8 +25,7 @@ def of(step, site):
 
 
 class Reference:
-    """Both sums of a module by hooks of its own, in float64; kept: whose rows count of the passes
-    of a step, "last" or "merge"."""
+    """Both sums of a module by separate hooks, in float64. kept: which passes of a step count, "last" or "merge"."""
 
     def __init__(self, module, kept="last", valid=None):
         self.module, self.kept, self.valid, self.inputs = module, kept, valid, []
@@ -125,7 +124,7 @@ class Momentum(unittest.TestCase):
             self.near(of(step, "4"), sums)
 
     def test_masked_rows(self):
-        """By the definition: mu_B is that of the valid rows, the module's that of all."""
+        """By definition mu_B is the mean of the valid rows, the module's mean of all rows."""
         valid = torch.arange(24) < 15
         self.run_of(mlp(nn.BatchNorm1d), 4, self.batches(4), valid=valid)
 
@@ -186,7 +185,7 @@ class Momentum(unittest.TestCase):
             self.assertAlmostEqual(self.speed(recorder, 4), 0.19, 5)
 
     def test_two_passes(self):
-        """SAM: both passes of a step are of one batch."""
+        """SAM: both passes of a step use one batch."""
         recorder = self.run_of(mlp(nn.BatchNorm1d), 4,
                                [[batch, batch] for batch in self.batches(30)])
         self.assertAlmostEqual(self.speed(recorder, 4), 0.19, 2)
