@@ -31,5 +31,5 @@ digest_table() {
         END { printf " %d rows, %d numbers%s\n", rows, numbers, shown ? "," shown : "" }' table.tsv
 }
 
-# numbers: the whole numbers of a text, in a line. Words of messages are not what these cases are about.
+# numbers: the whole numbers of a text, in a line. These cases do not compare the words of messages.
 numbers() { tr -cs '0-9' ' '; }

@@ -48,7 +48,7 @@ static int write_files(void **state) {
     return 0;
 }
 
-/* Each place once: what the commands share is not tried for each of them. */
+/* Each call site once: code shared by the commands is not tested for each of them. */
 static void fail_each(const char *const *lines, size_t count, failing_kind kind, int depth) {
     failing_once = true, failing_depth = depth;
     for (size_t i = 0; i < count; i++) fail_program(statrec_main, lines[i], kind);

@@ -20,7 +20,7 @@ static int write_files(void **state) {
     return 0;
 }
 
-/* Each place once: what the commands share is not tried for each of them. */
+/* Each call site once: code shared by the commands is not tested for each of them. */
 static void fail_each(failing_kind kind, int depth, const char *only) {
     failing_once = true, failing_depth = depth, failing_only = only;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)

@@ -118,7 +118,7 @@ char *fuzz_text(fuzz_part part) {
     return text;
 }
 
-/* HDF5 1.10 loses a little memory whenever it refuses a file. */
+/* HDF5 1.10 leaks a little memory for each file that it rejects. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:libhdf5";

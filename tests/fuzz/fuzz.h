@@ -16,14 +16,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Before the first input (fuzz_hdf5.c). */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-/* A directory of this process, in memory where that is possible; removed at exit. */
+/* A directory of this process, in memory if possible; removed at exit. */
 const char *fuzz_folder(void);
 /* fuzz_folder()/NAME. Static storage, eight at a time. */
 const char *fuzz_path(const char *name);
 /* A file there with these bytes; its path. */
 const char *fuzz_store(const char *name, const void *bytes, size_t size);
 
-/* The files of an input: what lies between lines "%%%%". */
+/* The files of an input: the parts between lines "%%%%". */
 enum { FUZZ_PARTS = 6 };
 typedef struct fuzz_part {
     const uint8_t *byte;

@@ -11,7 +11,7 @@
 
 typedef struct fuzz_reader {
     const char *name;                             /* data set */
-    void (*vary)(data_options *o, unsigned bits); /* by the letter's lowest five; or NULL */
+    void (*vary)(data_options *o, unsigned bits); /* the letter's lowest five bits; or NULL */
     const char *file[FUZZ_PARTS];                 /* files made of the parts */
 } fuzz_reader;
 

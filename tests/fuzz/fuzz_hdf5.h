@@ -17,13 +17,13 @@
 
 typedef struct fuzz_image fuzz_image;
 
-/* The file at this path as what changes are made to. */
+/* Loads the file at this path as the base of changes. */
 fuzz_image *fuzz_image_load(const char *path);
 /* The file of an input under fuzz_folder(); its path. */
 const char *fuzz_image_store(const fuzz_image *i, const char *name, const uint8_t *data,
                              size_t size);
-/* A run of tiny width with something in every group, and a checkpoint of a tiny model; made when
- * they are asked for first. */
+/* A run of tiny width with something in every group, and a checkpoint of a tiny model; made on
+ * first use. */
 const fuzz_image *fuzz_run_image(void);
 const fuzz_image *fuzz_checkpoint_image(void);
 

@@ -13,7 +13,7 @@
 
 #include "fuzz.h"
 
-enum { SECONDS = 20, MEGABYTES = 512 }; /* for one input; beyond what the program takes itself */
+enum { SECONDS = 20, MEGABYTES = 512 }; /* for one input, beyond the program's own memory */
 
 static int told = STDERR_FILENO;
 static char current[4096];

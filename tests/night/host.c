@@ -1,4 +1,4 @@
-/* host.c -- a program that records by libstatrec, and what may happen to such a program.
+/* host.c -- a program that records by libstatrec, and events that may happen to such a program.
  *
  *   host MODE FILE STEPS   with MODE: plain, kill, fork, exec, pipe, descriptors, threads, close
  *

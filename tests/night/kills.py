@@ -13,7 +13,7 @@ given = arguments("kills", 200)
 runs, work = (os.path.join(given.folder, name) for name in ("runs", "work"))
 SMALL = ("statrec train --model transformer --preset mini --embed-dim 16 --ffn-dim 16 --heads 2 --encoder-layers 1 "
          "--decoder-layers 1 --data synth-pairs --max-tokens 256 --threads 1 --quiet --limit 60 --max-steps 8 --checkpoint-every 4")
-# name: what writes (A is a or b), and where
+# name: the writer (A is a or b), and its path
 WRITERS = {
     "report": ("statplot report ../runs/A.h5 -o out", "out"),
     "page": ("statrec view ../runs/A.h5 --export out.html", "out.html"),
@@ -39,7 +39,7 @@ def prepare():
 
 
 def whole(place):
-    """{path: bytes} of a file or a folder; None: there is none."""
+    """{path: bytes} of a file or a folder; None if it does not exist."""
     if os.path.isfile(place):
         with open(place, "rb") as file:
             return {"": file.read()}
@@ -65,7 +65,7 @@ def losses(place):
     return checked.returncode, [line for line in read.stdout.splitlines() if not line.startswith("#")]
 
 
-SEEN = {"page": page, "recovered": losses}  # others are the same to the byte
+SEEN = {"page": page, "recovered": losses}  # others are bit-identical
 
 
 def start(name, which):
@@ -75,7 +75,7 @@ def start(name, which):
 
 
 def anew(old=None, place=None):
-    """An empty folder to write in, or with the old one at its place."""
+    """Makes an empty work folder, or one with the old file at its path."""
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(os.path.join(work, "tmp"))
     if old:
@@ -83,7 +83,7 @@ def anew(old=None, place=None):
 
 
 def finished(name, which):
-    """The path of what the writer makes of a run, and the seconds that it takes."""
+    """Returns the path of the writer's result for a run; stores the seconds that it takes."""
     place = WRITERS[name][1]
     kept = os.path.join(given.folder, f"{name}-{which}", place)
     if not os.path.exists(kept):
@@ -99,7 +99,7 @@ def finished(name, which):
 
 
 def left():
-    """Files beside the place, and for some time."""
+    """Lists the files beside the result, and temporary ones."""
     return sorted(os.listdir(work) + [os.path.join("tmp", name) for name in os.listdir(os.path.join(work, "tmp"))])
 
 
@@ -112,7 +112,7 @@ def one(case):
     old, new = finished(name, "a"), finished(name, "b")
     anew(old, place)
     killed = start(name, "b")
-    # half of them in the last quarter, where the file takes its name
+    # half of them in the last quarter, when the file gets its name
     moment = (rng.random() if rng.random() < 0.5 else rng.uniform(0.75, 1.1)) * SECONDS.setdefault(name, 1.0)
     time.sleep(moment)
     os.killpg(killed.pid, signal.SIGKILL)  # its process remains until it is waited for

@@ -57,7 +57,7 @@ def rows():
 
 
 def build(row):
-    """The model in training mode; None where its package is missing."""
+    """The model in training mode; None if its package is missing."""
     try:
         package = importlib.import_module(row["package"])
     except ImportError:
@@ -102,7 +102,7 @@ def floats(value):
     return [one for part in value for one in floats(part)] if isinstance(value, (list, tuple)) else []
 
 
-# -- what hooks of this program see -----------------------------------------------------------
+# -- tensors that this program's hooks record -----------------------------------------------
 
 FUNCTIONS = [name for name in ("batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm")
              if hasattr(F, name)]
@@ -321,7 +321,7 @@ def spied(model, sites):
 
 
 def judged(run, seen, told, bound):
-    """(verdict, text) of a run: seen holds what the spy saw at its sites, step by step."""
+    """Returns (verdict, text) of a run; seen: the spy's records at its sites, step by step."""
     if not any(seen):
         return "skip", "no gradient reaches a site, unwatched too"
     sites = {site["name"]: site for site in run.recorder.sites}
@@ -350,7 +350,7 @@ def errors(got, width, function, x, g, where):
 
 
 def united(passes, key):
-    """A statistic of several passes taken as one batch; of the last one where passes repeat."""
+    """A statistic of several passes as one batch; of the last one if passes repeat."""
     passes = passes if len(passes) == passes_of_ranks() else passes[-1:]
     rows = torch.tensor([one["rows"] for one in passes], dtype=torch.float64)[:, None]
     each = {name: torch.tensor([one[name] for one in passes], dtype=torch.float64)

@@ -38,7 +38,7 @@ def _gathered(value):
 
 
 def wrapped(model, mode):
-    """With FSDP2 each block of a list is sharded by itself; the root keeps what blocks share."""
+    """With FSDP2 each block of a list is sharded separately; the root keeps the shared parts of blocks."""
     if mode == "ddp":
         return torch.nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
     from torch.distributed.fsdp import fully_shard

@@ -452,7 +452,7 @@ class Hostile(InBrowser):
 
 
 class Guarded(unittest.TestCase):
-    """Without the token nothing is answered, and from other machines nothing is reached."""
+    """Without the token the server does not answer, and other machines cannot reach it."""
 
     @classmethod
     def setUpClass(cls):

@@ -100,7 +100,7 @@ class Transformer(Model):
         return math.sqrt(d) * F.embedding(token, table, padding_idx=PAD) + place
 
     def attention(self, name, x, memory, hidden):
-        """hidden [.., queries, keys]: true where a key is not seen."""
+        """hidden [.., queries, keys]: true for masked keys."""
         def heads(part, y):
             return self.linear(f"{name}.{part}", y).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         q, k, v = heads("q", x), heads("k", memory), heads("v", memory)

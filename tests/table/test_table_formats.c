@@ -13,7 +13,7 @@ static void test_published_only(void **state) {
     program_result r = program_run("stat-table --layout an-table3");
     check_text(&r, 3, "En-De published bleu ↑", "Div."); /* nan in the file */
     check_text(&r, 3, "RT published accuracy ↑", "77.04");
-    check_text(&r, 4, "En-De published bleu ↑", "-"); /* nothing minus what diverged */
+    check_text(&r, 4, "En-De published bleu ↑", "-"); /* the reference diverged */
     check_text(&r, 4, "RT published accuracy ↑", "0.38");
     check_text(&r, 4, "enwik8 published bpc ↓", "-0.03"); /* less is better */
     check_text(&r, 2, "enwik8 published bpc ↓", "0.00");

@@ -79,7 +79,7 @@ static void test_absent_setting(void **state) {
     program_free(&r);
 }
 
-/* References are those with the run's settings, whichever of the two lacks one. */
+/* References have the run's settings, even if one of the two lacks a setting. */
 static void test_gap_of_absent_setting(void **state) {
     (void)state;
     program_result r = program_run("stat-table plain.h5 drop.h5 ln.h5 ln-drop.h5 --layout rbn-tid");
@@ -132,7 +132,7 @@ static void write_observed(const char *path) {
              &why);
 }
 
-/* stat-gap asks for the last site that uses statistics of the batch, stat-table for the last. */
+/* stat-gap uses the last site with batch statistics, stat-table the last site. */
 static void test_site_of_discrepancy(void **state) {
     (void)state;
     write_observed("observed.h5");

@@ -208,7 +208,7 @@ static void test_pairs(void **state) {
     close_model();
 }
 
-/* With memory from step to step. */
+/* With a memory that is kept from step to step. */
 static void test_language(void **state) {
     (void)state;
     write_file("text", "a b c a d b\nc a b\nd d a c b a\nb a\na b c d a b a c\n");

@@ -59,7 +59,7 @@ static setting make(const char *punctuation, const char *subtypes, const char *n
     strcpy(o.norm, norm);
     s.model = model_create(&o, data_get_shape(s.data), &why);
     if (!s.model) fail_msg("%s", why.text);
-    rng r = rng_create(8); /* so that it does not always do the same */
+    rng r = rng_create(8); /* random weights, so that it does not always choose the same */
     for (int i = 0; i < s.model->params.count; i++)
         for (int64_t k = 0; k < s.model->params.item[i]->t.count; k++)
             s.model->params.item[i]->t.value[k] += (real)(0.3 * rng_normal(&r));

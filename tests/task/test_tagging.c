@@ -115,7 +115,7 @@ static void formulas(void **state) {
     assert_true(text[strlen(text) - 1] == ')');
 }
 
-/* As the file of the split has them, in its order, whatever the batches'. */
+/* In the file's order, whatever the order of the batches. */
 static void predictions(void **state) {
     (void)state;
     sr_failure why = {0};

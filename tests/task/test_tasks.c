@@ -189,7 +189,7 @@ static double top5_of(const double *logit, int rows, int classes, const int32_t 
     return value[metric_of(row, "top5")];
 }
 
-/* Every class of one row of logits against the place that it has when they are sorted. */
+/* Every class of one row of logits against its rank in the sorted logits. */
 static void five_largest(void **state) {
     (void)state;
     const double falling[7] = {6, 5, 4, 3, 2, 1, 0}, mixed[7] = {1, 9, 3, -2, 8, 7, 2};
@@ -272,7 +272,7 @@ static void every_class_counts(void **state) {
     }
 }
 
-/* A model without logits: its numbers are summed, accuracy is not known, smoothing is refused. */
+/* A model without logits: its losses are summed, accuracy is unknown, smoothing is rejected. */
 static void loss_of_nll(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -321,7 +321,8 @@ static void write_lines(const char *name, const char *text) {
     assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
-/* Perplexity of a split: every token of every window alike, none of what the windows leave out. */
+/* Perplexity of a split: every token of every window counts equally; tokens left out by the windows
+ * do not count. */
 static void windows_of_a_split(void **state) {
     (void)state;
     sr_failure why = {0};

@@ -16,7 +16,7 @@
 
 enum { SECONDS = 20, WAIT = 200, WORDS = 48 };
 
-/* In the child. One thread: what threads reserve for themselves is not the file's. */
+/* In the child. One thread, because threads reserve memory that does not depend on the file. */
 static void start(const char *words, const char *path, const char *output) {
     char line[1024], program[1200], *word[WORDS + 1] = {NULL};
     int count = 0;

@@ -105,7 +105,7 @@ enum { FAILING_BLOCKS = 1 << 17 };
 static void *failing_block[FAILING_BLOCKS]; /* open addressing */
 static char failing_freed;                  /* its address marks a place that was used */
 
-/* The place of the block; without one, the first place that is free for it. */
+/* The slot of the block; without one, the first free slot for it. */
 static void **failing_find(const void *block) {
     void **unused = NULL;
     for (size_t i = (uintptr_t)block / 16 * 0x9e3779b97f4a7c15u >> 47, tries = 0;; i++) {
@@ -200,7 +200,7 @@ static void failing_forget(void) {
 
 /* -- which call fails */
 
-/* From now on call k of this kind fails; 0: none, and their places are noted. */
+/* From now on call k of this kind fails; 0: none, and their call sites are noted. */
 static void failing_begin(failing_kind kind, long k) {
     failing_watched = kind, failing_made = 0, failing_at = k, failing_notes = k == 0;
     if (k == 0) failing_places = 0;
@@ -208,7 +208,7 @@ static void failing_begin(failing_kind kind, long k) {
     failing_watches = true;
 }
 
-/* Whether it came to that call. */
+/* Whether that call was reached. */
 static bool failing_end(void) {
     failing_watches = failing_notes = false;
     return failing_at > 0 && failing_made >= failing_at;
@@ -219,7 +219,7 @@ static int failing_order(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Whether earlier lists had the place, for deeds that share much of their text. */
+/* Whether earlier lists had the call site, for operations that share much of their code. */
 static bool failing_once;
 static bool failing_is_known(const void *caller) {
     enum { KNOWN = 1 << 15 };

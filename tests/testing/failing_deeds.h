@@ -27,7 +27,7 @@ typedef struct deed {
     sr_status (*run)(sr_failure *why);
     void (*look)(const char *after, sr_status status); /* NULL: no check */
     void (*prepare)(void);                             /* before each; may be NULL */
-    const char *file; /* in the name of each file that a failure may name; "": any, or none */
+    const char *file; /* part of the name of each file in a failure message; "": any, or none */
     bool writes;      /* after a failed write HDF5 is not called again, so its file may stay open */
 } deed;
 
@@ -109,7 +109,7 @@ static bool deed_fail_some(const deed *d, failing_kind kind, const long *call, i
     return status == 0;
 }
 
-/* Notes the calls of a deed that does not fail. */
+/* Notes the calls of an operation that does not fail. */
 static void deed_note(const deed *d, failing_kind kind) {
     sr_failure why = {0};
     if (deed_is_child) _exit(1);
@@ -130,14 +130,14 @@ static void deed_fail_list(const deed *d, failing_kind kind, const long *call, i
     if (faults) fail_msg("%s: %d faults", d->name, faults);
 }
 
-/* The first, the second and the last call of each place. */
+/* The first, the second and the last call of each call site. */
 static inline void deed_fail_each(const deed *d, failing_kind kind) {
     static long call[3 * FAILING_PLACES];
     deed_note(d, kind);
     deed_fail_list(d, kind, call, failing_list(call));
 }
 
-/* The first call of each place that no deed before it came to. */
+/* The first call of each call site that no earlier operation reached. */
 static inline void deed_fail_new(const deed *d, failing_kind kind) {
     static const void *known[FAILING_KINDS][FAILING_PLACES];
     static int all[FAILING_KINDS];
@@ -157,7 +157,7 @@ static inline void deed_fail_new(const deed *d, failing_kind kind) {
     deed_fail_list(d, kind, call, count);
 }
 
-/* Every call, of a deed that makes few. */
+/* Every call, of an operation that makes few. */
 static inline void deed_fail_all(const deed *d, failing_kind kind) {
     static long call[3 * FAILING_PLACES];
     deed_note(d, kind);

@@ -81,7 +81,7 @@ static inline bool failing_malloc_there(void) {
     return made > 0;
 }
 
-/* After failing_malloc_end: whether it came to that allocation. */
+/* After failing_malloc_end: whether that allocation was reached. */
 static inline bool failing_malloc_reached(void) {
     return made > failing;
 }

@@ -30,7 +30,7 @@ static char *program_read(int from, char *text, size_t size) {
     return text;
 }
 
-/* The last line that it wrote to standard error, but for hints. */
+/* The last line that it wrote to standard error, except hints. */
 static void program_take_reason(int from, sr_failure *why) {
     char text[4096];
     program_read(from, text, sizeof text);
@@ -39,7 +39,7 @@ static void program_take_reason(int from, sr_failure *why) {
             snprintf(why->text, sizeof why->text, "%.*s", (int)sizeof why->text - 1, line);
 }
 
-/* Ends the test with the first line that differs, and the place of the call that failed. */
+/* Ends the test with the first line that differs, and the call site of the failed call. */
 static void program_complain_of(const char *text, const sr_failure *why) {
     const char *line = text;
     for (size_t i = 0; text[i] && text[i] == program_wants[i]; i++)

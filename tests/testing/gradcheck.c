@@ -24,7 +24,7 @@ typedef enum { COMES_AS_RESULT, IS_WRITTEN, IS_ADDED_TO, FORMS } form;
 
 static const char *const form_names[FORMS] = {"of a result", "written", "added"};
 
-/* An input of f, and where its memory is when it is not in a pass. */
+/* An input of f, and its memory outside a pass. */
 typedef struct entry {
     real *value, *grad;
     real *copy;     /* [count] of the value */

@@ -16,8 +16,8 @@ typedef struct gradcheck_result {
     int64_t element;
     double analytic, numeric;
     const char *how; /* the gradient came: "of a result", "written" or "added"; static */
-    double apart; /* largest difference between these, by the same measure: of backward passes that
-                        are no derivative too */
+    double apart; /* largest difference between these, by the same measure; includes backward passes
+                   * that are no derivative */
 } gradcheck_result;
 
 /* The worst gradient of f over three passes: in[] as results of other ops, as parameters to

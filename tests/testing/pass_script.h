@@ -27,7 +27,7 @@ typedef struct script_record {
     float scalar[SR_SCALAR_COUNT][SCRIPT_STEPS];
 } script_record;
 
-/* One call of a script in a step that has begun. */
+/* One call of a script in a started step. */
 void script_call(sr_recorder *r, int site, const script_case *c, int64_t step, const char *call);
 /* Makes a run of SCRIPT_STEPS steps at `path`, a site for each of `count` cases, and reads it. */
 void script_run(const char *path, const script_case *c, int count, script_record *to);

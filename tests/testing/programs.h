@@ -20,7 +20,7 @@ typedef struct program_result {
 program_result program_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void program_free(program_result *r);
 
-/* False, with a visible "skipped", where gnuplot is not installed. */
+/* False, with a visible "skipped", if gnuplot is not installed. */
 bool have_gnuplot(void);
 
 /* Cell of a printed table: the row-th row (from 0) below the header; NULL when it is not there.

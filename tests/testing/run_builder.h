@@ -13,7 +13,7 @@
 sr_options run_options(void);
 sr_recorder *run_create(const char *path, sr_options o);
 void run_end_step(sr_recorder *r, int step);
-void run_put_step(sr_recorder *r, int step); /* its begin, too */
+void run_put_step(sr_recorder *r, int step); /* starts it, too */
 void run_finish(sr_recorder *r);
 extern const sr_finish run_complete;
 /* Adds a site of batch normalization with alpha 0.9, or of layer normalization. Returns its
@@ -30,7 +30,7 @@ void run_put_eval(sr_recorder *r, int64_t step, double epoch, const char *names,
  * six steps with numbers that can be checked by hand (see test_analysis.c), and singular values.
  * up_to: steps to write, at most 6; whole: closed, else left as a crash leaves it. */
 void write_small_run(const char *path, int up_to, bool whole);
-/* LN only: nothing but row counts. */
+/* LN only: no values except row counts. */
 void write_ln_run(const char *path);
 /* Noise around base at the named sigma site and at a psi site `late`, with spikes of 20 base in
  * `spikes` of 1000 steps. Has evaluations and singular values. Contains everything that a figure

@@ -193,7 +193,7 @@ static void an_empty_vocabulary_is_no_filter(void **state) {
     check_text(applied(codes_low, "lower", "x 3\n", 3), "l@@ o@@ w@@ e@@ r");
 }
 
-/* abc comes of bc and of ab: the earliest merge is taken back. */
+/* abc comes from bc and from ab: the earliest merge is undone. */
 static void takes_back_the_earliest_merge(void **state) {
     (void)state;
     check_text(applied("#version: 0.2\nb c\na bc\na b\nab c\n", "abcx", "a@@ 1\nab@@ 1\n", 1),
@@ -277,7 +277,7 @@ static void takes_the_first_merges(void **state) {
     assert_non_null(codes);
     check_text(codes_text(codes), "#version: 0.2\na b\n");
     bpe_codes_free(codes);
-    file = text_file("\xef\xbb\xbf#version: 0.2\r\na b\r\n"); /* as Windows writes it */
+    file = text_file("\xef\xbb\xbf#version: 0.2\r\na b\r\n"); /* as written by Windows */
     codes = bpe_codes_parse(&file, -1, &why);
     assert_non_null(codes);
     check_text(codes_text(codes), "#version: 0.2\na b\n");

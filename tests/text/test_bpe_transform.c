@@ -41,7 +41,7 @@ static void how_many(void **state) {
     s.free(s.self);
 }
 
-/* Fewer lines than are asked for; a second beginning changes nothing. */
+/* Fewer lines than requested; a second start changes nothing. */
 static void begun_again(void **state) {
     (void)state;
     const file_bytes text[2] = {text_of("ab ab cd\n"), text_of("cd\n")},

@@ -37,7 +37,7 @@ static void words(void **state) {
     }
 }
 
-/* Merges without a pair; learnt ones take the same parts of a line. */
+/* Applies an empty list of merges; learnt merges see the same parts of a line. */
 static void subwords(void **state) {
     (void)state;
     sr_failure why = {0};

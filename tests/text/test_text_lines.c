@@ -1,4 +1,4 @@
-/* Lines read one by one, and where a line ends. */
+/* Lines read one by one; line ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

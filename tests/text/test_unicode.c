@@ -40,7 +40,7 @@ static void decodes(void **state) {
         assert_int_equal(utf8_decode((const uint8_t *)wrong[i], &code), 0);
 }
 
-/* Blanks of Python 3.11: all of them, and what looks like one but is none. */
+/* Blanks of Python 3.11: all of them, and characters that only look blank. */
 static void knows_blanks(void **state) {
     (void)state;
     int count = 0;

@@ -87,7 +87,7 @@ static void repeated_words_are_written_as_they_were_read(void **state) {
     vocab_free(v);
 }
 
-/* As fairseq: the word of the text has the later place, and the special keeps its own. */
+/* As in fairseq, the text's word gets the later index, and the special token keeps its own. */
 static void a_special_is_overwritten(void **state) {
     (void)state;
     static const char text[] = "a 1\n<pad> 0 #fairseq:overwrite\n<unk> 3 #fairseq:overwrite\n";

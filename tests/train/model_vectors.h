@@ -16,7 +16,7 @@ typedef struct kept kept; /* memory that lives as long as its case */
 typedef struct model_case {
     hid_t group;
     int number;
-    char where[256]; /* "conv.h5: case3 (4x4 k3 s1)": begins every message */
+    char where[256]; /* "conv.h5: case3 (4x4 k3 s1)": start of every message */
     int compared, wrong;
     bool broken;       /* something is missing or failed, and was reported */
     char skipped[192]; /* missing feature that the case needs; "": none */
@@ -42,7 +42,7 @@ void *case_alloc(model_case *c, int64_t count, size_t size);
 bool case_has(const model_case *c, const char *path);
 /* Names of the datasets of in/ in turn; false past the end. */
 bool case_input(const model_case *c, int i, char *name, size_t size);
-/* Attributes. Without `otherwise` an absent one is a failure. */
+/* Attributes. Without `otherwise` a missing one is a failure. */
 double case_number(model_case *c, const char *name);
 double case_number_or(model_case *c, const char *name, double otherwise);
 const char *case_text(model_case *c, const char *name);

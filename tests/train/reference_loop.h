@@ -44,8 +44,8 @@ typedef struct reference {
     int evals;
 } reference;
 
-/* Runs what the trainer would run of this configuration; fails the test when it cannot.
- * Restrictions: no dropout; scheduler step with one milestone. */
+/* Runs this configuration as the trainer would; fails the test if it cannot. Restrictions: no
+ * dropout; scheduler step with one milestone. */
 void reference_run(reference *r, const train_config *c);
 void reference_free(reference *r);
 

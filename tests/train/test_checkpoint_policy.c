@@ -230,7 +230,7 @@ static void test_best(void **state) {
     trainer_close(&run, SR_OK, &why);
 }
 
-/* Also where a best one and one of the end are due. */
+/* Also with a best and an end checkpoint due. */
 static void test_other_rank(void **state) {
     (void)state;
     sr_failure why = {0};

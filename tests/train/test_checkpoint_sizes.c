@@ -144,7 +144,7 @@ static void find_places(void) {
     assert_true(place_count > 100);
 }
 
-/* Writes varied.ckpt; false where the value is the file's own. */
+/* Writes varied.ckpt; false if the value is the file's own. */
 static bool vary(const place *p, int k, int64_t *value) {
     program_result r = program_run("cp %s varied.ckpt", checkpoint_of(p->file));
     assert_int_equal(r.status, 0);

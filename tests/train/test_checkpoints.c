@@ -479,7 +479,7 @@ static void weights_of_the_start(void **state) {
     assert_int_equal(r.updates, 9);
 }
 
-/* A part that cannot be read beside a whole run file: the run file is taken. */
+/* An unreadable .part beside a complete run file: the run file is used. */
 static void part_that_is_none(void **state) {
     (void)state;
     const char *const args[] = {"--max-steps=2", "--checkpoint-every=2", NULL};

@@ -48,7 +48,7 @@ static void embedding_once(void **state) {
     }
 }
 
-/* At the last planned update nothing ends before its time. */
+/* At the last planned update no run counts as stopped early. */
 static void at_the_end_anyway(void **state) {
     (void)state;
     const char *const args[] = {"--lr=0", "--warmup-init-lr=0", "--epochs=5", "--patience=4", NULL};
@@ -137,7 +137,7 @@ static void counters_are_of_the_state(void **state) {
     assert_int_equal(*(int64_t *)found[0], 1);
     check_equals(*(double *)found[1], 7);
     assert_false(trainer_out_of_patience(&r));
-    *(int64_t *)found[0] = 2; /* as a checkpoint would put it back */
+    *(int64_t *)found[0] = 2; /* as after loading a checkpoint */
     assert_true(trainer_out_of_patience(&r));
     trainer_close(&r, SR_OK, &why);
 }

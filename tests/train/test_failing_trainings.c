@@ -191,7 +191,7 @@ static int begin(void **state) {
 }
 
 int main(void) {
-    /* hundreds of files: in memory where that is possible */
+    /* hundreds of files: in memory if possible */
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations),

@@ -173,7 +173,8 @@ static void recomputed_from_one_batch(void **state) {
     close_trained(t);
 }
 
-/* Over several batches each weighs the same: with the batches in halves, the mean of the halves. */
+/* All batches have equal weight: with the batches in halves, the result is the mean of the
+ * halves. */
 static void recomputed_as_mean(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "2", "--checkpoint-every", "end", NULL};
@@ -207,7 +208,7 @@ static void recomputed_as_mean(void **state) {
     close_trained(t);
 }
 
-/* The same numbers after a way through a NumPy archive. */
+/* The same numbers after a round trip through a NumPy archive. */
 static void through_npz(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "2", "--checkpoint-every", "end", NULL};
@@ -239,7 +240,7 @@ static void expect_another(model *m, unsigned char *byte) {
     assert_string_equal(before, after);
 }
 
-/* The digest of parameters is another one where a parameter is, and only there. */
+/* The digest changes if and only if a parameter changes. */
 static void digest_of_parameters(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "1", "--checkpoint-every", "end", NULL};
@@ -307,8 +308,7 @@ static void rename_array(const char *path, const char *from, const char *to) {
     assert_int_equal(fclose(f), 0);
 }
 
-/* An archive that lacks a parameter, has another shape, an array that is none of the model's, or one
- * of them twice. */
+/* An archive that lacks a parameter, has another shape, a foreign array, or a duplicate. */
 static void refused_archives(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "1", "--checkpoint-every", "end", NULL};

@@ -110,7 +110,7 @@ static void check_file(const char *path, const char *norm, const char *digest) {
     sr_run_close(f);
 }
 
-/* Without the option there is nothing of it. */
+/* Without the option the file has no batch statistics there. */
 static void check_plain(const char *path) {
     sr_failure why = {0};
     sr_runfile *f = sr_run_open(path, &why);

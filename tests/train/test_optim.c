@@ -30,7 +30,7 @@ static void cosine_past_its_end(void **state) {
     }
 }
 
-/* To another end than 0, which the warm-up does not shift. */
+/* A final value other than 0, which the warm-up does not shift. */
 static void cosine_to_its_lowest(void **state) {
     (void)state;
     schedule s = {.kind = SCHEDULE_COSINE, .lr = 0.8, .total = 4, .warmup = 1, .lowest = 0.2};
@@ -117,7 +117,7 @@ static void grad_norm(void **state) {
     }
     sr_failure why = {0};
     params_invalidate_grad(&p);
-    a->has_grad = true; /* a pass came to this one */
+    a->has_grad = true; /* its gradient is set in this step */
     optim_grad_norm(&p, 2, &got, &why);
     check_failure(&why, SR_USAGE, "b has the gradient of an earlier step");
     params_finalize_grad(&p);

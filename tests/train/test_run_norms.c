@@ -29,7 +29,7 @@ static double number(const sr_runfile *f, const char *name, int64_t site, int64_
     return (double)value;
 }
 
-/* Square of a norm over all sites and over what belongs to none. */
+/* Square of a norm over all sites and over parameters outside any site. */
 static double all_squares(const sr_runfile *f, const char *name, int64_t step) {
     const sr_run_declared *d;
     double sum = 0;
@@ -121,7 +121,7 @@ static void activations(void **state) {
     }
 }
 
-/* Weights, losses and what else is recorded keep their bytes. */
+/* Weights, losses and other recorded values keep their bytes. */
 static void nothing_changes(void **state) {
     (void)state;
     static const char *const norms[] = {"bn", "pn+ls", "ln", "bn"};

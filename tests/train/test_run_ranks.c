@@ -186,7 +186,7 @@ static void one_rank_stops_all(void **state) {
     forget();
 }
 
-/* From a checkpoint after two of four updates, which has the statistics of every shard. */
+/* Resumes from a checkpoint after two of four updates, which has the statistics of every shard. */
 static void a_run_goes_on(void **state) {
     (void)state;
     const char *line = "--norm bn --shards 3 --record-shards --checkpoint-every 1";

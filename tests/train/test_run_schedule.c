@@ -61,7 +61,7 @@ static void cosine_to_another_end(void **state) {
                             0.2 + a * (1 - c)});
 }
 
-/* From the warm-up's end over the updates that are left: (6 - u)/(6 - W). */
+/* From the warm-up's end over the remaining updates: (6 - u)/(6 - W). */
 static void linear(void **state) {
     (void)state;
     expect((const char *const[]){"--lr-scheduler", "linear", NULL},

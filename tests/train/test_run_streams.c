@@ -13,7 +13,7 @@ typedef struct losses {
     double pass[PASSES];
 } losses;
 
-/* Three times the same batch in each of two epochs, without learning: only masks and weights can
+/* Each of two epochs has the same batch three times, without learning: only masks and weights can
  * make a difference. */
 static losses same_batches(const char *dropout, const char *kind, int64_t seed, int64_t weights) {
     const char *const args[] = {

@@ -54,7 +54,7 @@ static int64_t right_rows(const char *name) {
                      reference[i]);
     sr_run_close(f);
     expect_closed(name);
-    return readable ? rows : -1; /* refused, by name: nothing wrong was given */
+    return readable ? rows : -1; /* rejected with an error; no wrong value was returned */
 }
 
 static void expect_whole(const char *after) {

@@ -43,7 +43,7 @@ static void store(const char *path, const char *bytes, size_t size) {
     assert_int_equal(fclose(f), 0);
 }
 
-/* The weights of a checkpoint, as bytes; NULL: it is refused, in a line. */
+/* The weights of a checkpoint, as bytes; NULL: rejected, in a line. */
 static char *weights_of(const char *path, size_t *size) {
     static loaded_model t;
     const loaded_model_options o = {.data_dir = "", .threads = 1};
@@ -167,7 +167,7 @@ static void test_full_disk(void **state) {
 
 /* -- flipped and cut */
 
-/* Refused, or the same. */
+/* Rejected, or the same. */
 static bool is_refused(const char *what, size_t at) {
     size_t size = 0;
     char *weights = weights_of(program_file("spoilt.ckpt"), &size);

@@ -10,7 +10,7 @@
 
 /* -- the count of validations -- */
 
-/* As the loop does it. */
+/* As the training loop does it. */
 static int64_t count_plainly(int64_t updates, int64_t a, int64_t b) {
     int64_t count = 0;
     for (int64_t u = 1; u <= updates; u++) count += u == updates || u % a == 0 || (b && u % b == 0);

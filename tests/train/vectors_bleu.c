@@ -45,7 +45,7 @@ static void compare_counts(model_case *c, const char *prefix, const char *name, 
     compare(c, prefix, name, number, count);
 }
 
-/* There may be none where the script does not end well: on texts without words. */
+/* Compares the line, if the file has one: the script fails on texts without words. */
 static void compare_line(model_case *c, const char *prefix, const bleu_counts *sum) {
     char name[64], path[80], line[BLEU_LINE];
     snprintf(name, sizeof name, "%sline", prefix);

@@ -32,7 +32,7 @@ static file_bytes read_text(model_case *c, const char *path) {
     return f;
 }
 
-/* Bytes of the line at this place, its newline counted; 0 at the end. */
+/* Bytes of the line at this offset, including its newline; 0 at the end. */
 static size_t line_bytes(const file_bytes *f, size_t at) {
     const char *begin = (const char *)f->byte + at,
                *end = at < f->size ? memchr(begin, '\n', f->size - at) : NULL;

@@ -150,7 +150,7 @@ static tensor *attend_xl(sublayer *s, tensor *x, tensor *keys) {
     return xl_attention_apply(&l, s->t, x, keys, &shared, NULL);
 }
 
-/* x [L, B, d] asks, keys [K, B, d] answer; all as the file has them, time first. */
+/* x [L, B, d] queries, keys [K, B, d]; all in the file's order, time first. */
 static tensor *attend(sublayer *s, tensor *x, tensor *keys) {
     x = swapped(s->t, x), keys = swapped(s->t, keys);
     if (!x || !keys) return NULL;

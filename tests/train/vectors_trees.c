@@ -8,7 +8,7 @@
 
 /* -- oracle */
 
-/* Transitions of the oracle, and the places before each. -1: out of memory. */
+/* Transitions of the oracle, and the feature positions before each. -1: out of memory. */
 static int64_t follow(arc_state *s, const int32_t *head, int32_t words, double *kind,
                       double *places) {
     int64_t steps = 0;

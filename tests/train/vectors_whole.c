@@ -49,8 +49,8 @@ typedef struct sentences {
     int64_t count, length;
     int32_t *id;      /* [count, length], words in front */
     uint8_t *mask;    /* of id */
-    uint8_t *in_file; /* [count, length]: where the file has words */
-    int64_t *from;    /* [count * length]: where the file's element is here */
+    uint8_t *in_file; /* [count, length]: words in the file's positions */
+    int64_t *from;    /* [count * length]: index here of each element of the file */
 } sentences;
 
 static void move_pads(const int32_t *row, int64_t first, sentences *s) {
