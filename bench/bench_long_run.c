@@ -115,7 +115,7 @@ static void print_row(const char *what, cost c, double reading) {
     fflush(stdout);
 }
 
-/* Programs that refuse one run get two. */
+/* Programs that reject one run get two. */
 static void measure(const char *program, const char *path, const char *second, double reading) {
     const char *name = strrchr(program, '/') + 1;
     cost c = time_one(program, path, NULL);

@@ -41,7 +41,7 @@ typedef struct bench {
     double sink;
 } bench;
 
-/* With one thread the processor time, which other programs do not add to. */
+/* With one thread it is processor time, which other programs do not increase. */
 static double now(const bench *b) {
     struct timespec t;
     clock_gettime(b->threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
@@ -104,7 +104,7 @@ static double plain_backward(bench *b, const set *s, bool twice) {
 
 /* -- the layer --------------------------------------------------------------------------------- */
 
-/* Method functions directly: the same calls as norm_apply makes, on buffers of ours. */
+/* Method functions directly: the same calls as norm_apply makes, on the benchmark's buffers. */
 static void time_layer(bench *b, const set *s, double *forward, double *backward) {
     norm_rows rows;
     tape_reset(s->t, rng_create(1), true, true);

@@ -44,7 +44,7 @@
 
 enum { MOST_STEPS = 100, MOST_ROUNDS = 10000, WARM = 3 };
 
-/* count: images, pairs or windows of `length` tokens. Dropout is the preset's where `drops`. */
+/* count: images, pairs or windows of `length` tokens. Dropout is the preset's if `drops`. */
 typedef struct step_case {
     const char *name, *model, *preset, *norm, *optimizer;
     task task;
@@ -281,7 +281,7 @@ static void print_result(const step_bench *s, double ms) {
     print_shares(s);
 }
 
-/* Until the memory is what later steps have. */
+/* Runs steps until the memory is as large as in later steps. */
 static bool warm_up(step_bench *s, bool served) {
     for (int i = 0; i < WARM; i++)
         if (!one_step(s)) return false;

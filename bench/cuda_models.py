@@ -19,7 +19,7 @@ class LayerNorm2d(nn.LayerNorm):
 
 
 class BatchNormAct2d(nn.BatchNorm2d):
-    """timm's: the norm and an activation. inner, act: what the reference calls."""
+    """timm's: the norm and an activation. inner, act: functions that the reference calls."""
 
     def inner(self, x):
         return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, True,

@@ -137,7 +137,7 @@ class Cell:
         return torch.autocast(self.device.type, DTYPES[self.dtype]) if on else contextlib.nullcontext()
 
     def truth(self):
-        """x and g of the norm, and float64's norms of its dx where a row norm has them."""
+        """x and g of the norm, and float64's norms of its dx if a row norm has them."""
         norm = self.model.norm
         state = {name: value.clone() for name, value in norm.state_dict().items()}
         with self.cast():

@@ -55,7 +55,7 @@ def row_of(where, head, cells):
 
 
 def read(path):
-    """{key: value} of its lines `# key: value`, [row]; None, [] of a file that is not there."""
+    """Returns {key: value} of its lines `# key: value`, [row]; None, [] for a missing file."""
     if not os.path.exists(path):
         return None, []
     told, head, rows = Told(path, "line", {}), None, []

@@ -42,7 +42,7 @@ class Skipped(Exception):
 # -- what runs ----------------------------------------------------------------------------------------
 
 class Served:
-    """A program that is asked for a round at a time, and keeps its memory between them."""
+    """A program that runs a round on request, and keeps its memory between them."""
 
     def __init__(self, variant, words, environment, milliseconds):
         self.variant, self.milliseconds, self.told, self.peak = variant, milliseconds, [], float("nan")
@@ -153,7 +153,7 @@ def recording(args, case, threads, steps):
 
 
 def neighbours(args, case, threads, steps):
-    """A step beside two processes that never wait, against a quiet one."""
+    """A step beside two processes that never wait, compared with a quiet one."""
     quiet, busy = (ours(args, case, threads, steps, "-") for _ in range(2))
     for _ in rounds(args, MANY):
         quiet.round()

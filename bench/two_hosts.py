@@ -41,7 +41,7 @@ def run(*words):
 
 
 class Hosts:
-    """Two network namespaces, and what starts a daemon of mpirun in the second one."""
+    """Two network namespaces, and a script that starts a daemon of mpirun in the second one."""
 
     def __init__(self, folder):
         self.agent = os.path.join(folder, "agent")
