@@ -54,7 +54,7 @@ FNR == 1 {
     if (name != mine && name in is_box) uses[mine " " name] = 1
 }
 
-# Whether `from` reaches `to`; over another box where `far`.
+# Whether `from` reaches `to`; through another box if `far`.
 function reaches(from, to, far,    i) {
     if (!far && (from " " to) in known) return known[from " " to]
     for (i = 1; i <= boxes; i++) {

@@ -7,7 +7,7 @@ tools=$(dirname "$0") bin=$1/bin help=$1/help
 LC_ALL=C
 export LC_ALL
 
-# The case of one --help: its options, and what its usage takes.
+# The case of one --help: its options, and the arguments in its usage.
 options() {
     awk -v key="$1" '
         /^usage: /, /^$/ { usage = usage " " $0 }

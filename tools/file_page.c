@@ -136,7 +136,8 @@ static void type_name(hid_t type, char *text) {
     }
 }
 
-/* Extent 0 is a scalar. A number without a letter, or with two, is printed so that file_page.awk refuses it. */
+/* Extent 0 is a scalar. A number without a letter, or with two, is printed so that file_page.awk
+ * rejects it. */
 static void shape_name(hid_t space, char *text) {
     hsize_t dims[H5S_MAX_RANK];
     const int rank = H5Sget_simple_extent_dims(space, dims, NULL);
@@ -156,7 +157,7 @@ static void shape_name(hid_t space, char *text) {
     if (rank > 0) snprintf(text + used, TEXT - used, "]");
 }
 
-/* The text of an attribute; "" when there is none or it is no text. */
+/* The text of an attribute; "" if it is missing or no text. */
 static void attribute_text(hid_t object, const char *name, char *text) {
     text[0] = 0;
     if (H5Aexists(object, name) <= 0) return;

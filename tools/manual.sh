@@ -59,7 +59,7 @@ does() {
     esac
 }
 
-# As a --help: what every analysis does, and the options that at least half of them have in the same words.
+# As a --help: the purpose of every analysis, and the options that at least half of them describe in the same words.
 analyses() {
     echo "usage: stat-NAME RUN.h5... [OPTIONS]"
     echo
