@@ -13,7 +13,7 @@ CASES = {}
 
 
 def case(function):
-    """Adds a function of the rank to what the processes run."""
+    """Adds a function of the rank to the cases that the processes run."""
     CASES[function.__name__] = function
     return function
 
@@ -81,7 +81,7 @@ def run(rank, directory):
 
 @functools.lru_cache(maxsize=None)
 def outcome():
-    """Names CASE.RANK of what passed, and what the processes said."""
+    """Returns CASE.RANK of the passed cases, and the output of the processes."""
     from support import HERE, PACKAGE
 
     with tempfile.TemporaryDirectory() as directory:

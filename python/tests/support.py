@@ -19,7 +19,7 @@ WIDTH = 3
 
 
 def module(name):
-    """The module, or None: h5py, numpy and others that a machine may lack."""
+    """Returns the module, or None: h5py, numpy and others that may be missing."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -27,13 +27,13 @@ def module(name):
 
 
 def wants(*names):
-    """Skips a test where one of these modules does not import."""
+    """Skips a test if one of these modules does not import."""
     lacking = [name for name in names if module(name) is None]
     return unittest.skipIf(lacking, f"no {', '.join(lacking)}")
 
 
 def compiler():
-    """A C compiler, or None."""
+    """Returns a C compiler, or None."""
     return shutil.which(os.environ.get("CC") or "gcc") or shutil.which("cc")
 
 
@@ -110,5 +110,5 @@ def put_one(recorder, widths=(1,)):
 
 
 def rows(values):
-    """Lists of what may be a NumPy array, or a list of array.array."""
+    """Converts NumPy arrays and lists of array.array to lists."""
     return [list(map(float, row)) for row in values]

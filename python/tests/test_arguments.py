@@ -117,7 +117,7 @@ class Refused(InDirectory):
         self.assertIn("declared: f1", error.hint)
         self.fails("usage", "f1: a number is wanted", recorder.evaluate, 1, f1="high")
         recorder.evaluate(1, f1=1)
-        recorder.close()  # none of these spoiled the file
+        recorder.close()  # the file is still valid
         self.assertEqual(statrec.open("run.h5").info["status"], "complete")
 
     def test_declarations(self):

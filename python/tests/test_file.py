@@ -14,7 +14,7 @@ BN = os.path.join(SAMPLES, "nlp_bn.h5")
 
 
 def flat(values):
-    """A list of floats, NaN as None, of what may be an array."""
+    """Converts an array or list to a list of floats, with NaN as None."""
     return [None if math.isnan(value) else float(value) for value in values]
 
 

@@ -21,7 +21,7 @@ CREATE = "import statrec; statrec.Recorder('nosuch.h5', program='tests')"
 
 class Finding(InDirectory):
     def told(self, script=OPEN, **env):
-        """The last line of what opening a file raises."""
+        """Returns the last line of the error when opening a file fails."""
         result = python(script, env=env)
         self.assertNotEqual(result.returncode, 0)
         return result.stderr.splitlines()[-1]
@@ -68,7 +68,7 @@ class Finding(InDirectory):
         self.assertIn("libstatrec does not load", line)
 
     def copy(self):
-        """The path of a copy of the package that has no library beside it."""
+        """Returns the path of a copy of the package without a library beside it."""
         shutil.copytree(os.path.join(PACKAGE, "statrec"), "copy/statrec")
         return os.path.abspath("copy")
 

@@ -161,7 +161,7 @@ class Compiled(unittest.TestCase):
                 self.assertEqual(torch._dynamo.utils.counters["stats"]["unique_graphs"], 1)
 
     def test_curves_are_kept(self):
-        """The backward graph reads what tanh and erf gave, and does not compute it again."""
+        """The backward graph reads the results of tanh and erf, and does not compute them again."""
         graphs = []
 
         def note(graph, _inputs):

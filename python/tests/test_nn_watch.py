@@ -75,7 +75,7 @@ class Watched(InDirectory):
                     self.assertAlmostEqual(got["dx_norm"] / dx, 1, 5)
 
     def test_gradients_that_the_sums_do_not_give(self):
-        """They are not recorded; what the sums give is."""
+        """They are not recorded; statistics from the sums are."""
         padded = torch.arange(9) < 6
         for name, options, mask, missing in (
             ("ln-simple", {"placement": "outside"}, None, {"dx_norm", "direct_norm"}),

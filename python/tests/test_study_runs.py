@@ -44,7 +44,7 @@ class Runs(InDirectory):
             return file.read()
 
     def times(self, name):
-        """How often its program began."""
+        """Number of times that its program started."""
         return self.log(name).count("begun: ")
 
     def wait_for(self, path):

@@ -350,7 +350,7 @@ class Panels(unittest.TestCase):
         return page, {one.name: one for one in page.panels}
 
     def get(self, run):
-        """In place of verdict.Watch."""
+        """Replaces verdict.Watch."""
         return None, ""
 
     def line(self, figure, n=0):

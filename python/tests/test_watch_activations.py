@@ -145,7 +145,7 @@ class Activations(unittest.TestCase):
                 fake_watch(mlp(), activations_every=wrong)
 
     def test_names_of_statrec_train(self):
-        """The same datasets with the same definitions as --activations-every of statrec train."""
+        """Has the same datasets with the same definitions as --activations-every of statrec train."""
         source = os.path.join(TOP, "src", "observe", "activations.c")
         if not os.path.exists(source):
             self.skipTest("no source of statrec train")

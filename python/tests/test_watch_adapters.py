@@ -31,7 +31,7 @@ class Spied:
 
 
 class BatchNormAct(Spied, nn.BatchNorm2d):
-    """As image models have it: the activation is part of the class."""
+    """As in image models: the activation is part of the class."""
 
     def forward(self, x):
         y = F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
@@ -175,7 +175,7 @@ class ChannelNorm(Spied, nn.Module):
 
 
 class RootNorm(Spied, nn.Module):
-    """As language models have it; more is 1 where the gain is 1 + weight."""
+    """As in language models; more is 1 if the gain is 1 + weight."""
 
     def __init__(self, width, more=0.0):
         super().__init__()
@@ -410,7 +410,7 @@ class OwnForward(WatchCase):
             self.assertEqual(fake_watch(model, "2").sites, ["2"])
 
     def test_failed_forward_leaves_no_trace(self):
-        """An exception within the norm: later calls of torch's functions are not heard."""
+        """An exception within the norm: later calls of torch's functions are not intercepted."""
         model = around(BatchNormAct)
         with fake_watch(model) as run:
             with self.assertRaises(RuntimeError):
@@ -582,7 +582,7 @@ class LargeMeans(WatchCase):
 
 
 class Unknown(nn.Module):
-    """Looks like a norm and is none that is known."""
+    """Looks like a norm but is not a known one."""
 
     def __init__(self, width):
         super().__init__()

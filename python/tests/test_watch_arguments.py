@@ -1,4 +1,4 @@
-"""statrec.watch: a wrong argument is refused by its name, and recording continues."""
+"""statrec.watch: a wrong argument is rejected by its name, and recording continues."""
 import math
 import unittest
 import warnings

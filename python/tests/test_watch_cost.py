@@ -90,7 +90,7 @@ class Cost(WatchCase):
 
 
 class Far(WatchCase):
-    """ranks="merge": what run.step() waits for, were its tensors on a card."""
+    """ranks="merge": the tensors that run.step() would wait for on a GPU."""
 
     class Two(_ranks.Merging):
         """Two ranks; the other one has the same passes."""
@@ -108,7 +108,7 @@ class Far(WatchCase):
         return fake_watch(model, **options)
 
     def test_one_copy_for_all_numbers(self):
-        """Up to the one copy no value of a tensor is asked for, and after it only those that came."""
+        """Before the one copy no tensor value is read; after it, only copied ones."""
         fetched, asked, whole = [], [], _passes.fetch
 
         class Asked(torch.utils._python_dispatch.TorchDispatchMode):

@@ -108,7 +108,7 @@ class NoTrace(WatchCase):
             self.assertIsNone(gone[0]())
 
     def test_checkpointing_still_forgets(self):
-        """The norm's input is gone after the forward pass, although its gradient sums need it."""
+        """The norm's input is freed after the forward pass, although its gradient sums need it."""
         seen = []
 
         class Look(nn.Module):

@@ -199,7 +199,7 @@ class Momentum(unittest.TestCase):
         self.assertAlmostEqual(self.speed(recorder, 1), 1 - 0.9 ** 4, 2)
 
     def test_momentum_that_is_no_weight(self):
-        """Torch trains with it; the site has no alpha, since a run file refuses one outside of 0 and 1."""
+        """Torch trains with it; the site has no alpha, since a run file rejects one outside of 0 and 1."""
         for momentum, alpha in ((1.5, None), (-0.1, None), (0.1, 0.9), (1.0, 0.0)):
             model = nn.Sequential(nn.BatchNorm1d(4, momentum=momentum))
             declared = _sites.find_sites(model)[0][0].declaration(0, "last")["alpha"]
@@ -214,7 +214,7 @@ class Momentum(unittest.TestCase):
             self.assertGreater(apart, 0)
 
     def test_frozen_until_step_60(self):
-        """A frozen norm thaws: its rows begin there, with one move of the usual momentum."""
+        """A norm that is no longer frozen: its rows start there, with one update of the usual momentum."""
         model = mlp(nn.BatchNorm1d)
         with fake_watch(model) as run:
             for number, batch in enumerate(self.batches(64), 1):

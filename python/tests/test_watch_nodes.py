@@ -214,7 +214,8 @@ class NotByNode(NodeCase):
             self.compare(nn.BatchNorm2d(6), (9, 6, 8, 8), by_node, offset, tolerance=3e-6)
 
     def test_small_variance_beside_eps(self):
-        """float32 has 1/sqrt(variance + eps) alone; of 1e-9 beside 1e-5 that would leave 1e-3."""
+        """The node has only 1/sqrt(variance + eps), in float32; with 1e-9 beside 1e-5 that would leave an error of
+        1e-3."""
         for size, by_node in ((1e-2, True), (3e-5, False)):
             for norm, shape in ((nn.BatchNorm1d(6), (37, 6)), (nn.BatchNorm2d(6), (5, 6, 4, 3))):
                 self.compare(norm, shape, by_node, size=size, tolerance=6e-6)
@@ -346,7 +347,7 @@ class Trust(NodeCase):
 
 
 class Usual(NodeCase):
-    """After a trusted step a pass that looks the same is taken as it is; whatever differs is seen."""
+    """After a trusted step a similar pass is not checked; any difference is detected."""
 
     def taken(self, norm, batch, change, later=None, tolerance=4e-6):
         """Returns how often a pass was checked in a step of batch, and in one of later after change."""
@@ -399,7 +400,7 @@ class Usual(NodeCase):
             self.assertEqual(self.taken(nn.BatchNorm1d(6), torch.randn(40, 6), change), 1)
 
     def test_evaluation(self):
-        """With gradients, but by the running statistics."""
+        """With gradients, but with running statistics."""
         model, batch = Net(nn.BatchNorm1d(6)), torch.randn(40, 6)
         with fake_watch(model) as run:
             for mode in (True, True, False):

@@ -38,7 +38,7 @@ class PlainConfig:
 
 
 class AddNorm(nn.Module):
-    """With an optional second input, and a scale that only some calls have."""
+    """With an optional second input, and a scale in some calls only."""
 
     def __init__(self, width):
         super().__init__()

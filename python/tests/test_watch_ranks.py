@@ -53,7 +53,7 @@ def told(run):
 
 
 def work_train(rank, options):
-    """A run of plain DistributedDataParallel; what the recorder has, and the weights."""
+    """A run of plain DistributedDataParallel; returns the recorder's values and the weights."""
     norm, uses = options.pop("norm", nn.BatchNorm1d), options.pop("uses", 1)
     silent = options.pop("silent", False)
     model = nn.parallel.DistributedDataParallel(model_of(norm))
@@ -248,7 +248,7 @@ class Ranks(WatchCase):
             self.assertTrue(torch.allclose(got, x.mean(0), rtol=1e-5, atol=1e-6))
 
     def test_whose_buffers(self):
-        """Said where a BatchNorm is not synchronized, in both modes; not of other norms."""
+        """Reported if a BatchNorm is not synchronized, in both modes; not for other norms."""
         first, _ = self.job("merge")
         self.assertEqual(first["run"]["options"]["ranks"],
                          "all of 2; running statistics: buffers of rank 0")

@@ -196,7 +196,7 @@ class Statistics(WatchCase):
                 self.assertAlmostEqual(got / dx.norm().item(), 1, 5)
 
     def direct(self, norm, x, g):
-        """|| gamma g / s ||: the gradient where mean and s are constants."""
+        """|| gamma g / s ||: the gradient with constant mean and s."""
         root = isinstance(norm, nn.RMSNorm)
         if isinstance(norm, (nn.LayerNorm, nn.RMSNorm)):
             parts = x.flatten(-len(norm.normalized_shape))
@@ -301,7 +301,7 @@ class StatisticsByTorch(Statistics):
 
 
 class StatisticsByReading(Statistics):
-    """The same with every batch norm's tensors read, as where its node is not exact enough."""
+    """The same with every batch norm's tensors read, as if its node were not exact enough."""
 
     def setUp(self):
         super().setUp()

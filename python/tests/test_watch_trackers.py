@@ -141,7 +141,7 @@ class Recorded(unittest.TestCase):
             self.record(object())
 
     def diagnosed(self, findings):
-        """Findings of diagnose, a list each time it is asked."""
+        """Findings of diagnose, a list for each call."""
         from statrec import _trackers
         rows = iter(findings)
         ask = lambda files: statrec._plot.Diagnosis(

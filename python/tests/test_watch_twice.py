@@ -19,7 +19,7 @@ NORMS = {
 
 
 class Steps(WatchCase):
-    """Steps of a model Linear, norm, Linear; what a hook of the norm's output sees."""
+    """Steps of a model Linear, norm, Linear; records with a hook of the norm's output."""
 
     threads = 1, 4
 
