@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: lint.sh [FLAG...]
-# Checks every C file with clang-format and, with the compiler flags given, with clang, and every shell script with
-# shellcheck. Exit status 1 after a finding. A missing tool is skipped, with a message; `tests/install_packages.sh lint`
-# installs them.
+# Checks every C file with clang-format and, with the compiler flags given, with clang; and every shell script
+# with shellcheck. Exit status 1 after a finding. A missing tool is skipped, with a message;
+# `tests/install_packages.sh lint` installs them.
 top=$(dirname "$0")/..
 cd "$top" || exit 1
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 1)}

@@ -19,7 +19,8 @@ start() {
     shift
     : >run.out # the loop below may read it before the background process creates it
     # A shell starts background programs with SIGINT ignored, and so may the program that runs the tests, as nohup does
-    # with SIGHUP. A case that wants a signal ignored sets $signals. shellcheck disable=SC2086 # lists of words
+    # with SIGHUP. A case that wants a signal ignored sets $signals.
+    # shellcheck disable=SC2086 # lists of words
     env ${signals:---default-signal=INT,TERM,HUP} statrec train $small --max-steps 100000000 --epochs 1000000 \
         --record scalars --flush-steps 8 --validate-interval-updates 20 -o "$file" "$@" >>run.out 2>run.err &
     run=$!
