@@ -1,7 +1,7 @@
-/* Gradient accumulation: quantities that advance per micro-batch and per update (docs/models.md
- * 9.4). Gradients of summed losses add up, so LN gives the same result however an update is split.
- * Statistics, nu and warm-ups of normalizations advance with every micro-batch, learning rates with
- * every update. */
+/* Gradient accumulation (docs/models.md 9.4): quantities that advance per micro-batch or per
+ * update. Gradients of summed losses add up, so LN gives the same result however an update is
+ * split. Statistics, nu and warm-ups of normalizations advance with every micro-batch, learning
+ * rates with every update. */
 #include <math.h>
 #include <stdio.h>
 
