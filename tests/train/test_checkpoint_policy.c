@@ -1,5 +1,5 @@
-/* test_checkpoint_policy.c -- the words of --checkpoint-every, names of a run and its checkpoints,
- * ranges of what these store, the best value; and that only the first rank writes. */
+/* test_checkpoint_policy.c -- values of --checkpoint-every, names of a run and its checkpoints,
+ * ranges of stored values, the best value; only the first rank writes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,7 +150,7 @@ static void expect_removed(const char *name, bool removed) {
     if ((access(name, F_OK) != 0) != removed) fail_msg("%s: removed is not %d", name, removed);
 }
 
-/* Names beside those of a run; the prefix has no folder. */
+/* Names similar to a run's own; the prefix has no folder. */
 static void test_names(void **state) {
     (void)state;
     static const char *const ours[] = {"run-0000007.ckpt.part", "run-12345678.ckpt.part",
@@ -241,7 +241,7 @@ static void test_best_with_batch_statistics(void **state) {
     test_best_of("valid_loss_batch", true);
 }
 
-/* Also where a best one and one of the end are due. */
+/* Also with a best and an end checkpoint due. */
 static void test_other_rank(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -261,7 +261,7 @@ static void test_other_rank(void **state) {
     }
 }
 
-/* Options that nobody checked, and a metric of which neither less nor more is better. */
+/* Options that were not validated, and a metric without a better direction. */
 static void test_refused(void **state) {
     (void)state;
     static train_config c;
@@ -298,8 +298,8 @@ static void test_once(void **state) {
     trainer_close(&run, SR_OK, &why);
 }
 
-/* A run with --force was killed, and the next one ends before it looks at checkpoints: those of
- * both runs before keep their names. */
+/* A run with --force was killed, and the next one fails before it handles checkpoints: the
+ * checkpoints of both earlier runs keep their names. */
 static void test_killed(void **state) {
     (void)state;
     static const char *const names[] = {"killed-0000001.ckpt.old", "killed-0000002.ckpt"};

@@ -1,5 +1,4 @@
-/* Every number of a run's options reaches the field of its own name: all of them at once, each with
- * a value of its own. */
+/* Every option of a run reaches its own field: all options at once, each with a distinct value. */
 #include <stdio.h>
 #include <string.h>
 
@@ -166,7 +165,7 @@ static void language_models(void **state) {
     assert_true(d->eos_of_empty);
 }
 
-/* What the sources of each preset set (docs/models.md 2.6, 11.3), below what is given. */
+/* Settings of each preset from its sources (docs/models.md 2.6, 11.3), below explicit options. */
 static void recipes(void **state) {
     (void)state;
     static const struct {

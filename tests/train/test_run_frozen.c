@@ -1,4 +1,5 @@
-/* test_run_frozen.c -- --freeze-stats: from when on, what stays, and what is recorded then. */
+/* test_run_frozen.c -- --freeze-stats: when it starts, which statistics stay, which are still
+ * recorded. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,9 +43,9 @@ static double scalar_of(const sr_runfile *f, const char *name, int64_t step) {
     return (double)value;
 }
 
-/* Three eighths: updates 4 to 8, which are steps 7 to 16. Up to there all is as it was; then the
- * running mean is that of the first of them, and so is the mean position; the batch's goes on, and
- * nothing flows through it. */
+/* Three eighths: updates 4 to 8, which are steps 7 to 16. Earlier steps are unchanged. From step 7
+ * the running mean and the mean position keep their values; batch statistics are still recorded but
+ * get no gradient. */
 static void from_then_on(void **state) {
     (void)state;
     train_result r, frozen;

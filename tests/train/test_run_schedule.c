@@ -1,5 +1,5 @@
-/* The learning rate of whole runs, from the options to the run file, against its formulas worked
- * out by hand (docs/models.md 9.2); and how long a run is. */
+/* The learning rate of whole runs, from the options to the run file, compared with formulas worked
+ * out by hand (docs/models.md 9.2). The length of a run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void cosine_to_another_end(void **state) {
                             0.2 + a * (1 - c)});
 }
 
-/* From the warm-up's end over the updates that are left: (6 - u)/(6 - W). */
+/* From the warm-up's end over the remaining updates: (6 - u)/(6 - W). */
 static void linear(void **state) {
     (void)state;
     expect((const char *const[]){"--lr-scheduler", "linear", NULL},
@@ -113,7 +113,8 @@ static void cosine_to_max_steps(void **state) {
     sr_run_close(f);
 }
 
-/* At a milestone the factor is there: in updates made, or in epochs, fractions of one too. */
+/* At a milestone the factor applies: counted in completed updates, or in epochs, also fractions of
+ * an epoch. */
 static void step(void **state) {
     (void)state;
     expect((const char *const[]){"--lr-scheduler", "step", "--lr-steps", "2,5", "--lr-steps-in",
