@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/columns/column_summary.h"
 #include "analysis/series/series.h"
 
 #define DEFINITION_OF(name, ...) {#name, __VA_ARGS__},
@@ -214,22 +215,37 @@ static sr_status scalars_recorded(const sr_runfile *run, const char *name, bool 
     return status;
 }
 
-enum { LOOK = 16 }; /* rows */
+enum { LOOK = 16, LOOK_VALUES = 1 << 18 };
 
-/* A method records the same statistics at every step, so the first rows suffice. A run may diverge
- * within them; its first row is still finite. */
-static sr_status look_at_rows(const series *s, int count, bool *recorded, sr_failure *why) {
-    const int64_t length = series_length(s), rows = length < LOOK ? length : LOOK;
-    double *memory = malloc((size_t)(count * LOOK + 1) * sizeof *memory);
-    double **value = malloc((size_t)(count + 1) * sizeof *value);
-    sr_status status = memory && value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 0; i < count && value; i++) value[i] = memory + i * LOOK;
-    if (status == SR_OK) status = series_read_all(s, count, 0, rows, value, NULL, why);
-    for (int i = 0; i < count && status == SR_OK; i++)
-        for (int64_t k = 0; k < rows; k++)
-            if (!isnan(value[i][k])) recorded[s[i].site] = true;
-    free(memory);
-    free(value);
+/* Reads rows first .. first + rows - 1 of s[*count], and keeps the series without a value there. */
+static sr_status look_at_block(series *s, int *count, int64_t first, int64_t rows, bool *recorded,
+                               sr_failure *why) {
+    column_block b = {0};
+    int left = 0;
+    sr_status status = columns_create(&b, *count, rows, why);
+    if (status == SR_OK) status = series_read_all(s, *count, first, rows, b.value, NULL, why);
+    for (int i = 0; i < *count && status == SR_OK; i++) {
+        int64_t k = 0;
+        while (k < rows && isnan(b.value[i][k])) k++;
+        recorded[s[i].site] = k < rows;
+        if (k == rows) s[left++] = s[i];
+    }
+    columns_free(&b);
+    *count = left;
+    return status;
+}
+
+/* The first rows suffice where a method records the same statistics at every step. Sites that are
+ * recorded at some steps only are sought in longer and longer blocks. s [count] is overwritten. */
+static sr_status look_at_rows(series *s, int count, bool *recorded, sr_failure *why) {
+    const int64_t length = count ? series_length(s) : 0;
+    sr_status status = SR_OK;
+    for (int64_t at = 0, rows = LOOK; at < length && count && status == SR_OK; at += rows) {
+        const int64_t most = LOOK_VALUES / count > LOOK ? LOOK_VALUES / count : LOOK;
+        if (at) rows = 4 * rows < most ? 4 * rows : most;
+        if (rows > length - at) rows = length - at;
+        status = look_at_block(s, &count, at, rows, recorded, why);
+    }
     return status;
 }
 
@@ -264,7 +280,15 @@ static bool is_declared(const sr_runfile *run, const char *term) {
     return false;
 }
 
-/* A site has a form if it has the first term, and a value of the form in the first rows. */
+/* False where the site itself excludes the form, such as a site without alpha. */
+static bool form_allowed(const sr_runfile *run, int64_t site, const stat_form *f) {
+    const form_site at = form_site_of(run, site, f);
+    double term[FORM_TERMS];
+    for (int i = 0; i < FORM_TERMS; i++) term[i] = 1;
+    return !isnan(f->combine(term, &at));
+}
+
+/* A site has a form if it has the first term, and a value of the form in some row. */
 static sr_status form_recorded(const sr_runfile *run, const statistic *stat, const stat_form *f,
                                bool *recorded, sr_failure *why) {
     const int64_t sites = sr_run_get_info(run)->sites;
@@ -275,7 +299,8 @@ static sr_status form_recorded(const sr_runfile *run, const statistic *stat, con
     if (!s) return sr_fail(why, SR_MEMORY, "out of memory");
     int count = 0;
     for (int64_t i = 0; i < sites; i++) {
-        if (recorded[i]) s[count++] = (series){run, i, stat, FROM_SCALARS};
+        if (recorded[i] && form_allowed(run, i, f))
+            s[count++] = (series){run, i, stat, FROM_SCALARS};
         recorded[i] = false;
     }
     if (status == SR_OK && count) status = look_at_rows(s, count, recorded, why);

@@ -1,0 +1,83 @@
+/* test_sparse_runs.c -- runs with values at some steps only: sites that are recorded at every N-th
+ * step, or first used late. Every step has a row of /vectors, NaN where nothing was put. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "testing/check.h"
+#include "testing/programs.h"
+
+enum { STEPS = 403, EVERY = 20, LATE = 301, WIDTH = 3, SPARSE = 0, LATER = 1 };
+
+/* mean: 1, 2, 3 ... at the recorded steps; gamma: the step. */
+static void put_site(sr_recorder *r, int site, int step, double recorded) {
+    double mean[WIDTH], variance[WIDTH], power[WIDTH], gamma[WIDTH], ones[WIDTH];
+    for (int k = 0; k < WIDTH; k++) {
+        mean[k] = recorded;
+        variance[k] = 1 + k;
+        power[k] = 1;
+        gamma[k] = step;
+        ones[k] = 1;
+    }
+    sr_put_rows(r, site, 32);
+    sr_put_vector(r, site, SR_mu_B, mean);
+    sr_put_vector(r, site, SR_sigma2_B, variance);
+    sr_put_vector(r, site, SR_psi2_B, power);
+    sr_put_vector(r, site, SR_gamma, gamma);
+    sr_put_vector(r, site, SR_mu, ones);
+    sr_put_vector(r, site, SR_sigma2, ones);
+    sr_put_scalar(r, site, SR_SCALAR_tid_mean, step);
+    sr_put_scalar(r, site, SR_SCALAR_tid_var, 1);
+}
+
+/* Site `sparse` at every EVERY-th step, site `late` at every step from LATE on. */
+static void write_run(const char *path) {
+    sr_options o = run_options();
+    o.vectors_every = 1;
+    sr_recorder *r = run_create(program_file(path), o);
+    run_add_bn(r, "sparse", WIDTH, 1, 1e-5);
+    run_add_bn(r, "late", WIDTH, 2, 1e-5);
+    for (int step = 1; step <= STEPS; step++) {
+        sr_begin_step(r, step);
+        if (step % EVERY == 0) put_site(r, SPARSE, step, step / EVERY);
+        if (step >= LATE) put_site(r, LATER, step, step - LATE + 1);
+        run_end_step(r, step);
+    }
+    run_finish(r);
+}
+
+static int write_runs(void **state) {
+    (void)state;
+    write_run("some.h5");
+    return 0;
+}
+
+/* -- which sites have a statistic ------------------------------------------------------------ */
+
+static void check_sites(const char *command) {
+    program_result r = program_run("%s", command);
+    if (r.status != 0) fail_msg("%s: %s", command, r.err);
+    assert_string_equal(r.err, "");
+    assert_int_equal(table_rows(r.out), 2);
+    check_text(&r, 0, "site", "sparse");
+    check_text(&r, 1, "site", "late");
+    check_cell(&r, 0, "nonfinite", STEPS - STEPS / EVERY);
+    check_cell(&r, 1, "nonfinite", LATE - 1);
+    program_free(&r);
+}
+
+/* The first value is far behind the first rows. */
+static void late_values_are_found(void **state) {
+    (void)state;
+    check_sites("stat-tid some.h5 --burn-in 0 --stat total");
+    check_sites("stat-scalar some.h5 --burn-in 0 --stat dist_mu_excess");
+    check_sites("stat-tid some.h5 --burn-in 0 --stat mean --from vectors");
+    check_sites("stat-features some.h5 --burn-in 0 --stat power");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(late_values_are_found),
+    };
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}
