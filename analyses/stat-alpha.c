@@ -3,7 +3,7 @@
  * The batch statistic b of every recorded step (mu_B, sigma2_B or psi2_B of /vectors) is averaged
  * again,
  *
- *     r_1 = the running value recorded at the first step,   r_{t+1} = alpha r_t + (1 - alpha) b_t
+ *     r_1 = the first running value recorded,   r_{t+1} = alpha r_t + (1 - alpha) b_t
  *     distance_t = ||b_t - r_t||_2 / d                      (running value before the update)
  *
  * so alpha weighs the OLD value, as everywhere in statrec. If a smaller alpha reduces a large
@@ -11,8 +11,9 @@
  *
  * Training is not repeated. BN does not use running values while it trains: a run with that alpha
  * has these distances. PN uses them, so another alpha would have trained another network. The
- * average counts recorded steps. It equals the run's only if every step has vectors. Biased
- * variances are averaged; a run with n/(n-1) in its running variance differs by that factor.
+ * average counts recorded steps. It equals the run's only if every step has vectors. A row of
+ * /vectors without values leaves the running value unchanged, as a layer that is not called, and
+ * does not count in spacing and burn-in. Biased variances are averaged; a run with n/(n-1) in its running variance differs by that factor.
  *
  * Burn-in: until r_1 weighs less than 1 %, a distance measures the initial value. A larger alpha
  * takes longer, so rows of a table cover different steps. --burn-in same skips the same steps for
@@ -123,8 +124,10 @@ typedef struct averaging {
     const kept_format *kept;
     const alphas *alpha;
     int64_t left_out[ALPHAS]; /* rows without a distance, of each alpha */
-    float *batch;             /* [rows of a chunk, width] */
+    float *batch, *recorded;  /* [rows of a chunk, width] recorded: the run's running value */
     double *running;          /* [alphas, width] */
+    bool started;             /* running is set */
+    bool *blank;              /* [rows] nothing was recorded there */
 } averaging;
 
 /* The distance to alpha i's running value, which moves on. */
@@ -139,26 +142,83 @@ static double averaging_step(averaging *a, int i, const float *batch) {
     return sqrt(sum) / (double)a->width;
 }
 
-/* The first `count` rows of /vectors; NaN for those that are left out. value [alphas][count] */
+static bool has_value(const float *row, int64_t width) {
+    int64_t k = 0;
+    while (k < width && isnan(row[k])) k++;
+    return k < width;
+}
+
+/* Row k of the chunk, which is row `row` of /vectors. */
+static void average_row(averaging *a, int64_t k, int64_t row, double *const *value) {
+    const int64_t d = a->width;
+    const float *batch = a->batch + k * d, *recorded = a->recorded + k * d;
+    a->blank[row] = !has_value(batch, d) && !has_value(recorded, d);
+    if (!a->started && has_value(recorded, d)) {
+        for (int64_t i = 0; i < a->alpha->count * d; i++)
+            a->running[i] = a->kept->keep(recorded[i % d]);
+        a->started = true;
+    }
+    for (int i = 0; i < a->alpha->count; i++)
+        value[i][row] = a->started && !a->blank[row] ? averaging_step(a, i, batch) : NAN;
+}
+
+/* The run's running values are needed at the start, and to tell rows where nothing was recorded
+ * from those where the batch had no finite value. */
+static bool needs_recorded(const averaging *a, int64_t count) {
+    bool all = a->started;
+    for (int64_t k = 0; k < count && all; k++) all = has_value(a->batch + k * a->width, a->width);
+    return !all;
+}
+
+/* The first `count` rows of /vectors; NaN where nothing was recorded. value [alphas][count] */
 static sr_status average(averaging *a, int64_t count, double *const *value, sr_failure *why) {
     const int64_t d = a->width;
     a->piece = 1 + PIECE_VALUES / d;
-    a->batch = malloc((size_t)(a->piece * d) * sizeof *a->batch);
+    a->batch = malloc((size_t)(2 * a->piece * d) * sizeof *a->batch);
     a->running = malloc((size_t)(a->alpha->count * d) * sizeof *a->running);
-    if (!a->batch || !a->running) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = sr_run_vector(a->run, running_name[a->which], a->site, 0, 1, a->batch, why);
-    for (int64_t i = 0; i < a->alpha->count * d && status == SR_OK; i++)
-        a->running[i] = a->kept->keep(a->batch[i % d]);
+    a->blank = calloc((size_t)count + 1, sizeof *a->blank);
+    if (!a->batch || !a->running || !a->blank) return sr_fail(why, SR_MEMORY, "out of memory");
+    a->recorded = a->batch + a->piece * d;
+    sr_status status = SR_OK;
     for (int64_t done = 0, n; done < count && status == SR_OK; done += n) {
         n = count - done < a->piece ? count - done : a->piece;
         status = sr_run_vector(a->run, batch_name[a->which], a->site, done, n, a->batch, why);
-        for (int64_t k = 0; k < n && status == SR_OK; k++) {
-            for (int i = 0; i < a->alpha->count; i++) {
-                const double distance = averaging_step(a, i, a->batch + k * d);
-                value[i][done + k] = done + k < a->left_out[i] ? NAN : distance;
-            }
-        }
+        if (status == SR_OK && needs_recorded(a, n))
+            status =
+                sr_run_vector(a->run, running_name[a->which], a->site, done, n, a->recorded, why);
+        for (int64_t k = 0; k < n && status == SR_OK; k++) average_row(a, k, done + k, value);
     }
+    return status;
+}
+
+/* -- rows of the table */
+
+static int64_t count_recorded(const averaging *a, int64_t begin, int64_t end) {
+    int64_t count = 0;
+    for (int64_t row = begin; row < end; row++) count += !a->blank[row];
+    return count;
+}
+
+/* The first row of begin .. end - 1 after `recorded` recorded ones; else `end`. */
+static int64_t row_after(const averaging *a, int64_t recorded, int64_t begin, int64_t end) {
+    int64_t row = 0;
+    for (int64_t seen = 0; row < end && (row < begin || seen < recorded); row++)
+        seen += !a->blank[row];
+    return row;
+}
+
+/* Steps from one recorded row of begin .. end - 1 to the next; NaN for fewer than two. */
+static sr_status find_spacing(const averaging *a, int64_t begin, int64_t end, double *spacing,
+                              sr_failure *why) {
+    const int64_t count = count_recorded(a, begin, end);
+    int64_t from = 0, to = 0;
+    *spacing = NAN;
+    if (count < 2) return SR_OK;
+    while (a->blank[begin]) begin++;
+    while (a->blank[end - 1]) end--;
+    sr_status status = sr_run_vector_steps(a->run, begin, 1, &from, why);
+    if (status == SR_OK) status = sr_run_vector_steps(a->run, end - 1, 1, &to, why);
+    if (status == SR_OK) *spacing = (double)(to - from) / (double)(count - 1);
     return status;
 }
 
@@ -167,19 +227,21 @@ enum { STARTUP_AUTO = -1, STARTUP_SAME = -2 };
 
 /* Rows begin .. end - 1 of /vectors are the phase; startup: in recorded steps, or a word. `same` is
  * the longest burn-in that keeps a third of the phase; an alpha of 1 never forgets. */
-static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end) {
+static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end,
+                      double *const *value) {
+    const int64_t recorded = count_recorded(a, 0, end), phase = count_recorded(a, begin, end);
     int64_t same = 0;
     for (int i = 0; i < a->alpha->count; i++) {
         const int64_t own = sr_startup_of(a->alpha->value[i]);
-        if (a->alpha->value[i] < 1 && 3 * (end - own) >= end - begin && own > same) same = own;
+        if (a->alpha->value[i] < 1 && 3 * (recorded - own) >= phase && own > same) same = own;
     }
     for (int i = 0; i < a->alpha->count; i++) {
         const double alpha = a->alpha->value[i];
         const int64_t own = sr_startup_of(alpha);
         int64_t left = startup == STARTUP_AUTO ? own : startup;
         if (startup == STARTUP_SAME) left = alpha < 1 && own <= same ? same : end;
-        if (left > end) left = end;
-        a->left_out[i] = begin > left ? begin : left;
+        a->left_out[i] = row_after(a, left, begin, end);
+        for (int64_t row = 0; row < a->left_out[i]; row++) value[i][row] = NAN;
     }
 }
 
@@ -208,15 +270,16 @@ static sr_status print_statistic(stat_table *t, const site_choice *at, const sta
     double spacing = NAN, own = NAN;
     sr_status status = running_step_alpha(run, at->site, &own, why);
     if (status == SR_OK) status = window_rows(phase, &of, &first, &count, why);
-    if (status == SR_OK) status = window_spacing(phase, &of, &spacing, why);
-    if (status == SR_OK && q->startup >= first + count && count)
-        status = sr_fail(why, SR_USAGE, "--burn-in %lld: %s has %lld recorded steps",
-                         (long long)q->startup, t->set->path[at->run], (long long)(first + count));
-    leave_out(&a, q->startup, first, first + count);
     column_block b = {0};
     const int64_t end = first + count;
     if (status == SR_OK) status = columns_create(&b, q->alpha.count, end, why);
     if (status == SR_OK) status = average(&a, end, b.value, why);
+    if (status == SR_OK) status = find_spacing(&a, first, end, &spacing, why);
+    const int64_t recorded = status == SR_OK ? count_recorded(&a, 0, end) : 0;
+    if (status == SR_OK && q->startup >= recorded && recorded)
+        status = sr_fail(why, SR_USAGE, "--burn-in %lld: %s has %lld recorded steps",
+                         (long long)q->startup, t->set->path[at->run], (long long)recorded);
+    if (status == SR_OK) leave_out(&a, q->startup, first, end, b.value);
     if (status == SR_OK) columns_summarise(&b, q->alpha.count, end, false, found);
     columns_free(&b);
     for (int i = 0; i < q->alpha.count && status == SR_OK; i++) {
@@ -232,6 +295,7 @@ static sr_status print_statistic(stat_table *t, const site_choice *at, const sta
     }
     free(a.batch);
     free(a.running);
+    free(a.blank);
     return status;
 }
 

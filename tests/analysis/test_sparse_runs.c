@@ -75,9 +75,43 @@ static void late_values_are_found(void **state) {
     check_sites("stat-features some.h5 --burn-in 0 --stat power");
 }
 
+/* -- the average passes rows without values -------------------------------------------------- */
+
+/* The mean rises by 1 from one recorded step to the next. */
+static void alpha_waits_at_unrecorded_steps(void **state) {
+    (void)state;
+    program_result r = program_run("stat-alpha some.h5 --stat mu --alpha 0 --burn-in 0");
+    assert_string_equal(r.err, "");
+    check_cell(&r, 0, "steps", STEPS);
+    check_cell(&r, 0, "nonfinite", STEPS - STEPS / EVERY);
+    check_cell(&r, 0, "median", 1 / sqrt(WIDTH));
+    check_cell(&r, 0, "max", 1 / sqrt(WIDTH));
+    check_cell(&r, 0, "spacing", EVERY);
+    check_cell(&r, 1, "nonfinite", LATE - 1);
+    check_cell(&r, 1, "max", 1 / sqrt(WIDTH));
+    check_cell(&r, 1, "spacing", 1);
+    program_free(&r);
+}
+
+/* 5 recorded steps are 100 steps of `sparse`. */
+static void burn_in_counts_recorded_steps(void **state) {
+    (void)state;
+    program_result r = program_run("stat-alpha some.h5 --stat mu --alpha 0 --burn-in 5");
+    check_cell(&r, 0, "steps", STEPS - 5 * EVERY);
+    check_cell(&r, 1, "steps", STEPS - LATE + 1 - 5);
+    check_cell(&r, 1, "nonfinite", 0);
+    program_free(&r);
+    r = program_run("stat-alpha some.h5 --stat mu --alpha 0 --burn-in 25 --site sparse");
+    assert_int_equal(r.status, 2);
+    assert_non_null(strstr(r.err, "some.h5 has 20 recorded steps"));
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(late_values_are_found),
+        cmocka_unit_test(alpha_waits_at_unrecorded_steps),
+        cmocka_unit_test(burn_in_counts_recorded_steps),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
