@@ -183,17 +183,29 @@ static void print_deciles(tsv *t, double *value, int64_t width) {
     tsv_real(t, n ? (double)above / (double)n : NAN);
 }
 
+/* Rows first .. end - 1 of /vectors: all, or the last one at which the site was recorded. */
+static sr_status choose_rows(const sr_runfile *run, int64_t site, const char *word, int64_t *first,
+                             int64_t *end, sr_failure *why) {
+    *first = 0, *end = sr_run_get_info(run)->vectors;
+    if (strcmp(word, "all") == 0) return SR_OK;
+    sr_status status = series_recorded_row(run, site, *end - 1, -1, first, why);
+    if (*first < 0) *first = *end - 1;
+    *end = *first + 1;
+    return status;
+}
+
 static sr_status print_site(stat_table *t, const site_choice *at, sr_failure *why) {
     const settings *s = t->settings;
     if (s->bounds) return print_bounds(t, at, why);
     const sr_runfile *run = t->set->run[at->run];
     const sr_run_site *site = sr_run_get_site(run, at->site);
-    const int64_t d = site->width, end = sr_run_get_info(run)->vectors;
+    const int64_t d = site->width;
+    int64_t row = 0, end = 0;
     float *raw = malloc((size_t)(2 * d) * sizeof *raw);
     double *value = malloc((size_t)d * sizeof *value);
     sr_status status = raw && value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t row = strcmp(s->steps, "all") == 0 ? 0 : end - 1; row < end && status == SR_OK;
-         row++) {
+    if (status == SR_OK) status = choose_rows(run, at->site, s->steps, &row, &end, why);
+    for (; row < end && status == SR_OK; row++) {
         int64_t step = 0;
         status = sr_run_vector_steps(run, row, 1, &step, why);
         if (status == SR_OK) status = sr_run_vector(run, "gamma", at->site, row, 1, raw, why);

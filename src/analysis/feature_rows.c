@@ -37,6 +37,17 @@ static sr_status not_recorded(const series *all, const char *path, int64_t row, 
     return SR_USAGE;
 }
 
+/* Adds the row nearest to `row`, first in direction `way`, at which the site was recorded. */
+static sr_status add_recorded(feature_rows *r, const series *all, int64_t row, int way,
+                              sr_failure *why) {
+    int64_t found;
+    sr_status status = series_recorded_row(all->run, all->site, row, way, &found, why);
+    if (status == SR_OK && found < 0)
+        status = series_recorded_row(all->run, all->site, row, -way, &found, why);
+    if (status == SR_OK) add_row(r, found < 0 ? row : found);
+    return status;
+}
+
 static sr_status add_word(feature_rows *r, const series *all, const char *path, const char *word,
                           sr_failure *why) {
     const int64_t end = series_length(all);
@@ -44,9 +55,9 @@ static sr_status add_word(feature_rows *r, const series *all, const char *path, 
     char *rest;
     if (r->ranges == FEATURE_STEPS_MOST)
         return sr_fail(why, SR_USAGE, "--step: more than %d steps", FEATURE_STEPS_MOST);
-    if (strcmp(word, "first") == 0) return add_row(r, 0), SR_OK;
-    if (strcmp(word, "middle") == 0) return add_row(r, (end - 1) / 2), SR_OK;
-    if (strcmp(word, "last") == 0) return add_row(r, end - 1), SR_OK;
+    if (strcmp(word, "first") == 0) return add_recorded(r, all, 0, 1, why);
+    if (strcmp(word, "middle") == 0) return add_recorded(r, all, (end - 1) / 2, -1, why);
+    if (strcmp(word, "last") == 0) return add_recorded(r, all, end - 1, -1, why);
     const long long wanted = strtoll(word, &rest, 10);
     if (rest == word || *rest || wanted < 0)
         return sr_fail(why, SR_USAGE, "--step: '%.40s' is not first, middle, last or a step", word);
@@ -59,9 +70,10 @@ static sr_status add_word(feature_rows *r, const series *all, const char *path, 
     return SR_OK;
 }
 
-sr_status feature_rows_choose(feature_rows *r, const sr_runfile *run, const char *path,
-                              const char *step, const step_window *window, sr_failure *why) {
-    const series all = {.run = run, .source = FROM_VECTORS};
+sr_status feature_rows_choose(feature_rows *r, const sr_runfile *run, int64_t site,
+                              const char *path, const char *step, const step_window *window,
+                              sr_failure *why) {
+    const series all = {.run = run, .site = site, .source = FROM_VECTORS};
     option_text words;
     *r = (feature_rows){.ranges = 0};
     sr_status status = run_last_step(run, &r->last_step, why);

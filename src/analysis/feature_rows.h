@@ -16,10 +16,11 @@ typedef struct feature_rows {
     int64_t last_step; /* last step of the run */
 } feature_rows;
 
-/* step: "" for the window's rows, else "first", "middle", "last" and numbers of recorded steps,
- * separated by commas. */
-sr_status feature_rows_choose(feature_rows *r, const sr_runfile *run, const char *path,
-                              const char *step, const step_window *window, sr_failure *why);
+/* step: "" for the window's rows, else "first", "middle", "last" (rows at which the site was
+ * recorded) and numbers of recorded steps, separated by commas. */
+sr_status feature_rows_choose(feature_rows *r, const sr_runfile *run, int64_t site,
+                              const char *path, const char *step, const step_window *window,
+                              sr_failure *why);
 
 /* Takes some rows of a site: their steps [count], and values [statistics, count, width]. */
 typedef sr_status feature_visit(void *context, const int64_t *step, int64_t count,

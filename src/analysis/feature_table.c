@@ -47,7 +47,7 @@ static feature_site site_of(const feature_table *t, const site_choice *at) {
 
 static sr_status rows_of(const feature_table *t, const site_choice *at, feature_rows *r,
                          sr_failure *why) {
-    return feature_rows_choose(r, t->set->run[at->run], t->set->path[at->run], t->q->step,
+    return feature_rows_choose(r, t->set->run[at->run], at->site, t->set->path[at->run], t->q->step,
                                &t->windows[at->run], why);
 }
 

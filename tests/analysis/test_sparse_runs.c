@@ -107,11 +107,28 @@ static void burn_in_counts_recorded_steps(void **state) {
     program_free(&r);
 }
 
+/* -- first, middle and last ------------------------------------------------------------------ */
+
+static void last_step_has_values(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gamma some.h5");
+    check_cell(&r, 0, "step", STEPS / EVERY * EVERY);
+    check_cell(&r, 0, "nonfinite", 0);
+    check_cell(&r, 1, "step", STEPS);
+    program_free(&r);
+    r = program_run("stat-features some.h5 --per-feature --stat gamma --step first,middle,last");
+    const int want[] = {20, 200, 400, LATE, STEPS}; /* the first one of `late` is its middle, too */
+    assert_int_equal(table_rows(r.out), 5 * WIDTH);
+    for (int i = 0; i < 5; i++) check_cell(&r, i < 3 ? i : 3 * WIDTH + i - 3, "gamma", want[i]);
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(late_values_are_found),
         cmocka_unit_test(alpha_waits_at_unrecorded_steps),
         cmocka_unit_test(burn_in_counts_recorded_steps),
+        cmocka_unit_test(last_step_has_values),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
