@@ -9,7 +9,7 @@
 #: choice order outlier|largest|feature from top to bottom: by outlier score, by largest absolute value, or by number
 #: choice show median|smallest|largest which value of the steps that share a field
 #: table h stat-features {run} --per-feature --site {site} --stat {stat} --order {order} --buckets {buckets} --phase {steps}
-#: curves h by site,feature x percent y {stat} buckets 200
+#: curves h by site,feature x percent y {stat} buckets 200 gaps kept
 # A row per feature, a field per recorded step; of more than 200 steps each 1/200 of training. A panel per site. --stat takes a vector
 # of the run file (mu_B, sigma2_B, psi2_B, gamma, sum_g, running values ...) or a comparison with running values (mu_difference,
 # mu_shift, sigma_ratio ...): stat-features --help lists them. Few recorded steps have a mark above the panel each: their

@@ -7,7 +7,7 @@
 #: site *
 #: stat tid_var
 #: table d stat-scalar {run} --per-step --buckets {buckets} --phase {steps} --site {site} --stat {stat}
-#: curves d by site x percent y {stat} buckets 50
+#: curves d by site x percent y {stat} buckets 50 gaps kept
 # Left or above: median of each 1/50 of training; right or below: largest value, so no outlier is lost. One colour scale.
 # --stat NAME draws any recorded scalar, also one that the run declares, --site GLOB some of the sites. Sites from top to bottom in the
 # order of the forward pass.

@@ -9,13 +9,13 @@
 #: table? v stat-curve {run} --evals --metric valid_loss
 #: curves v x epoch y valid_loss
 #: table? d stat-distance {run} --per-step --buckets {buckets} --stat mu,sigma2,psi2
-#: curves d by site x percent y dist_mu,dist_sigma2,dist_psi2 buckets 100
+#: curves d by site x percent y dist_mu,dist_sigma2,dist_psi2 buckets 100 gaps kept
 #: table? g stat-gradnorm {run} --per-step --buckets {buckets} --stat g_mu,g_sigma2,g_psi2
-#: curves g by site x percent y g_mu,g_sigma2,g_psi2 buckets 100
+#: curves g by site x percent y g_mu,g_sigma2,g_psi2 buckets 100 gaps kept
 #: table? i stat-tid {run} --per-step --buckets {buckets} --stat var
-#: curves i by site x percent y tid_var buckets 100
+#: curves i by site x percent y tid_var buckets 100 gaps kept
 #: table? l stat-lngrad {run} --per-step --buckets {buckets} --stat grad_var
-#: curves l by site x percent y row_grad_var buckets 100
+#: curves l by site x percent y row_grad_var buckets 100 gaps kept
 # First: loss (median and range; points: validation), gradient norm, learning rate. Then, for what the
 # run's norm records: heat maps of every site (by depth, the first of the forward pass at the top) through training, medians of
 # each 1/100, logarithmic colours.

@@ -18,6 +18,7 @@
 #include "base/globs.h"
 #include "base/utf8.h"
 #include "plot/plot_curves.h"
+#include "plot/plot_points.h"
 #include "plot/plot_tsv.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
@@ -133,19 +134,6 @@ static void note_range(plot_data *d, int i, const double *value, int64_t count) 
     }
 }
 
-/* A curve as it is drawn: rows of x and (low, median, high) of every value. */
-typedef struct points {
-    double *cell; /* [rows, columns] */
-    int64_t rows, capacity;
-    int columns;
-} points;
-
-static double *points_add(points *p) {
-    const int64_t cells = (p->rows + 1) * p->columns;
-    if (!vector_reserve(&p->cell, &p->capacity, cells, sizeof *p->cell)) return NULL;
-    return p->cell + p->columns * p->rows++;
-}
-
 static sr_status bucket_end(bucket *b, plot_data *d, points *p, sr_failure *why) {
     if (!b->count) return SR_OK;
     double *row = points_add(p);
@@ -159,39 +147,6 @@ static sr_status bucket_end(bucket *b, plot_data *d, points *p, sr_failure *why)
     }
     b->count = 0;
     return SR_OK;
-}
-
-/* The median of the finite medians of `most` rows around each, fewer at the ends; the range
-   stays. */
-static sr_status points_smooth(points *p, int most, sr_failure *why) {
-    double *was = malloc((size_t)(p->rows + most) * sizeof *was), *near = was + p->rows;
-    if (!was) return sr_fail(why, SR_MEMORY, "out of memory");
-    for (int c = 2; c < p->columns; c += 3) {
-        for (int64_t i = 0; i < p->rows; i++) was[i] = p->cell[i * p->columns + c];
-        for (int64_t i = 0; i < p->rows; i++) {
-            const int64_t first = i < most / 2 ? 0 : i - most / 2;
-            int64_t count = 0;
-            for (int64_t k = first; k < p->rows && k <= i + most / 2; k++) near[count++] = was[k];
-            if (!isnan(was[i])) p->cell[i * p->columns + c] = bucket_measure(near, count).median;
-        }
-    }
-    free(was);
-    return SR_OK;
-}
-
-static void points_write(const points *p, FILE *out) {
-    for (int64_t i = 0; i < p->rows; i++) {
-        const double *row = p->cell + i * p->columns;
-        float_text_print(out, row[0]);
-        for (int c = 1; c < p->columns; c += 3) {
-            for (int k = c; k < c + 3; k++) {
-                fputc('\t', out);
-                float_text_print(out, isnan(row[c + 1]) ? NAN : row[k]);
-            }
-        }
-        fputc('\n', out);
-    }
-    fputs("\n\n", out);
 }
 
 static sr_status bucket_add(bucket *b, const reader *r, const plot_table *t, sr_failure *why) {
@@ -236,6 +191,7 @@ static sr_status reduce_curve(plot_data *d, const plot_curve *c, reader *r, FILE
     points p = {.columns = 1 + 3 * t->values};
     sr_status status = reduce_rows(d, c, r, &b, &p, why);
     if (status == SR_OK && t->smooth) status = points_smooth(&p, t->smooth, why);
+    if (status == SR_OK && !t->keeps_gaps) points_join(&p);
     if (status == SR_OK) points_write(&p, out);
     for (int i = 0; i < t->values; i++) d->finite[i] += b.finite[i];
     for (int i = 0; i < PLOT_VALUES; i++) free(b.value[i]);

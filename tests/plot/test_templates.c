@@ -48,7 +48,7 @@ static void test_lines(void **state) {
         {BEGIN "#: curves a x step,percent y mu\n", "cannot read 'step'"},
         {BEGIN "#: curves a x 1 y mu\n", "cannot read '1'"},
         {BEGIN "#: curves a x step y ,\n", "cannot read ','"},
-        {BEGIN "#: curves a from step y mu\n", "not by, x, y or buckets: 'from'"},
+        {BEGIN "#: curves a from step y mu\n", "not by, x, y, buckets or gaps: 'from'"},
         {"#: published\n", "published needs TABLES and METRICS, not ''"},
         {"#: published pn\n", "published needs TABLES and METRICS, not 'pn'"},
         {"#: published pn 1\n", "cannot read '1'"},

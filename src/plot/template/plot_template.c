@@ -17,7 +17,7 @@
  *   #: table NAME COMMAND...              {run}: once per run; {run1}: that run; {runs}: all at
  * once
  *   #: table? NAME COMMAND...             may fail: then the figure goes without
- *   #: curves NAME by COLUMNS x COLUMN y COLUMNS [buckets N]
+ *   #: curves NAME by COLUMNS x COLUMN y COLUMNS [buckets N] [gaps kept]
  */
 #include <dirent.h>
 #include <errno.h>
@@ -216,8 +216,10 @@ static sr_status read_curves(template_line *p, char *rest, sr_failure *why) {
             good = read_names(value, &table->x, 1) == 1;
         else if (strcmp(word, "buckets") == 0)
             good = (table->buckets = atoi(value)) > 0;
+        else if (strcmp(word, "gaps") == 0)
+            good = table->keeps_gaps = strcmp(value, "kept") == 0;
         else
-            return wrong(p, why, "not by, x, y or buckets:", word);
+            return wrong(p, why, "not by, x, y, buckets or gaps:", word);
         if (!good) return wrong(p, why, "cannot read", value);
     }
     if (table->values > 0 && table->x[0] && !word) return SR_OK;

@@ -20,7 +20,8 @@ typedef struct plot_table {
     plot_name key[PLOT_KEYS], x, y[PLOT_VALUES];
     bool open[PLOT_VALUES]; /* y[i] is the user's word */
     int keys, values, buckets;
-    int smooth; /* running medians over N buckets; 0: none */
+    bool keeps_gaps; /* a heat map needs all rows of a curve, also those without a value */
+    int smooth;      /* running medians over N buckets; 0: none */
 } plot_table;
 
 /* A word that the template declares: a choice of the user's, or one that follows a choice. */
