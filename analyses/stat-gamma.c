@@ -188,7 +188,8 @@ static sr_status choose_rows(const sr_runfile *run, int64_t site, const char *wo
                              int64_t *end, sr_failure *why) {
     *first = 0, *end = sr_run_get_info(run)->vectors;
     if (strcmp(word, "all") == 0) return SR_OK;
-    sr_status status = series_recorded_row(run, site, *end - 1, -1, first, why);
+    const series of = {.run = run, .site = site, .source = FROM_VECTORS};
+    sr_status status = series_recorded_row(&of, *end - 1, -1, first, why);
     if (*first < 0) *first = *end - 1;
     *end = *first + 1;
     return status;

@@ -41,9 +41,8 @@ static sr_status not_recorded(const series *all, const char *path, int64_t row, 
 static sr_status add_recorded(feature_rows *r, const series *all, int64_t row, int way,
                               sr_failure *why) {
     int64_t found;
-    sr_status status = series_recorded_row(all->run, all->site, row, way, &found, why);
-    if (status == SR_OK && found < 0)
-        status = series_recorded_row(all->run, all->site, row, -way, &found, why);
+    sr_status status = series_recorded_row(all, row, way, &found, why);
+    if (status == SR_OK && found < 0) status = series_recorded_row(all, row, -way, &found, why);
     if (status == SR_OK) add_row(r, found < 0 ? row : found);
     return status;
 }

@@ -155,7 +155,7 @@ bool table_has_startup(const sr_runfile *run);
  * paper mean. -1 without one. */
 sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why);
 /* Mean and variance TID of a site in percent, over the steps of a window or the last tenth of all
- * steps. NaN at site -1 and without steps. */
+ * steps (not recorded there: its last recorded step). NaN at site -1 and without steps. */
 sr_status table_tid_of_window(const sr_runfile *run, int64_t site, const step_window *w,
                               double value[2], const char **from, sr_failure *why);
 sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2], sr_failure *why);

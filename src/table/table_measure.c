@@ -6,8 +6,9 @@
  *     bpc    valid_nll / ln 2
  *
  * A run has diverged if no valid_loss (best) or not the last one (last) is finite. TID is the mean
- * over the final pass, else over the last tenth of the recorded steps (at least one). It is in
- * percent, at the last BN layer with a value (--site last-bn).
+ * over the final pass, else over the last tenth of the recorded steps (at least one). A site that
+ * was not recorded there has the TID of the last step at which it was. It is in percent, at the
+ * last BN layer with a value (--site last-bn).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -184,16 +185,6 @@ bool table_has_startup(const sr_runfile *run) {
     return steps - table_last_tenth(steps) < sr_run_startup(run);
 }
 
-void table_note_steps(const run_set *set, tsv *table) {
-    for (int r = 0; r < set->count; r++) {
-        const int64_t steps = sr_run_get_info(set->run[r])->steps, last = table_last_tenth(steps);
-        if (steps == 0) continue;
-        tsv_note(table, "steps", "%s: losses and discrepancies over the last %lld of %lld steps%s",
-                 set->path[r], (long long)last, (long long)steps,
-                 table_has_startup(set->run[r]) ? "; includes the burn-in" : "");
-    }
-}
-
 sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why) {
     const int64_t sites = sr_run_get_info(run)->sites;
     bool *recorded = calloc((size_t)sites + 1, sizeof *recorded);
@@ -227,11 +218,24 @@ static sr_status tid_of_rows(const sr_runfile *run, int64_t site, int64_t first,
     return status;
 }
 
+/* The rows of the last tenth; if the site was not recorded there, the last one at which it was. */
+static sr_status last_tid_rows(const sr_runfile *run, int64_t site, int64_t *first, int64_t *count,
+                               sr_failure *why) {
+    const series s = {.run = run, .site = site, .source = FROM_SCALARS};
+    const int64_t steps = series_length(&s);
+    int64_t row = -1;
+    *count = steps ? table_last_tenth(steps) : 0;
+    *first = steps - *count;
+    sr_status status = site < 0 ? SR_OK : series_recorded_row(&s, steps - 1, -1, &row, why);
+    if (row >= 0 && row < *first) *first = row, *count = 1;
+    return status;
+}
+
 sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2],
                              sr_failure *why) {
-    const int64_t steps = sr_run_get_info(run)->steps;
-    const int64_t count = steps ? table_last_tenth(steps) : 0;
-    return tid_of_rows(run, site, steps - count, count, value, why);
+    int64_t first, count;
+    sr_status status = last_tid_rows(run, site, &first, &count, why);
+    return status == SR_OK ? tid_of_rows(run, site, first, count, value, why) : status;
 }
 
 sr_status table_tid_of_window(const sr_runfile *run, int64_t site, const step_window *w,
@@ -241,6 +245,29 @@ sr_status table_tid_of_window(const sr_runfile *run, int64_t site, const step_wi
     sr_status status = site < 0 ? SR_OK : window_rows(w, &s, &first, &count, why);
     *from = site < 0 ? "-" : "steps";
     return status == SR_OK ? tid_of_rows(run, site, first, count, value, why) : status;
+}
+
+/* Whether the last site was not recorded in the last tenth of the steps. */
+static bool lacks_last_tid(const sr_runfile *run) {
+    int64_t site, first, count;
+    sr_failure unread; /* the table reports it */
+    const int64_t steps = sr_run_get_info(run)->steps;
+    return table_tid_site(run, false, &site, &unread) == SR_OK && site >= 0 &&
+           last_tid_rows(run, site, &first, &count, &unread) == SR_OK && first + count < steps;
+}
+
+void table_note_steps(const run_set *set, tsv *table) {
+    for (int r = 0; r < set->count; r++) {
+        const int64_t steps = sr_run_get_info(set->run[r])->steps, last = table_last_tenth(steps);
+        if (steps == 0) continue;
+        tsv_note(table, "steps",
+                 "%s: losses and discrepancies over the last %lld of %lld steps%s%s", set->path[r],
+                 (long long)last, (long long)steps,
+                 table_has_startup(set->run[r]) ? "; includes the burn-in" : "",
+                 lacks_last_tid(set->run[r])
+                     ? "; a site without a discrepancy there: at its last step with one"
+                     : "");
+    }
 }
 
 /* NaN where the run made no final pass. */

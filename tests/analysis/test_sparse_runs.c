@@ -9,8 +9,14 @@
 
 enum { STEPS = 403, EVERY = 20, LATE = 301, WIDTH = 3, SPARSE = 0, LATER = 1 };
 
+/* Site `sparse` is recorded at every `every`-th step, site `late` at every step from `late` on. */
+typedef struct plan {
+    const char *path;
+    int every, late, broken; /* broken: the first step without a finite TID */
+} plan;
+
 /* mean: 1, 2, 3 ... at the recorded steps; gamma: the step. */
-static void put_site(sr_recorder *r, int site, int step, double recorded) {
+static void put_site(sr_recorder *r, int site, int step, double recorded, double tid) {
     double mean[WIDTH], variance[WIDTH], power[WIDTH], gamma[WIDTH], ones[WIDTH];
     for (int k = 0; k < WIDTH; k++) {
         mean[k] = recorded;
@@ -26,29 +32,33 @@ static void put_site(sr_recorder *r, int site, int step, double recorded) {
     sr_put_vector(r, site, SR_gamma, gamma);
     sr_put_vector(r, site, SR_mu, ones);
     sr_put_vector(r, site, SR_sigma2, ones);
-    sr_put_scalar(r, site, SR_SCALAR_tid_mean, step);
+    sr_put_scalar(r, site, SR_SCALAR_tid_mean, tid);
     sr_put_scalar(r, site, SR_SCALAR_tid_var, 1);
 }
 
-/* Site `sparse` at every EVERY-th step, site `late` at every step from LATE on. */
-static void write_run(const char *path) {
+static void write_run(const plan *p) {
     sr_options o = run_options();
     o.vectors_every = 1;
-    sr_recorder *r = run_create(program_file(path), o);
+    sr_recorder *r = run_create(program_file(p->path), o);
     run_add_bn(r, "sparse", WIDTH, 1, 1e-5);
     run_add_bn(r, "late", WIDTH, 2, 1e-5);
+    run_add_metrics(r);
     for (int step = 1; step <= STEPS; step++) {
         sr_begin_step(r, step);
-        if (step % EVERY == 0) put_site(r, SPARSE, step, step / EVERY);
-        if (step >= LATE) put_site(r, LATER, step, step - LATE + 1);
+        const double tid = step < p->broken ? step : NAN;
+        if (step % p->every == 0) put_site(r, SPARSE, step, step / p->every, tid);
+        if (step >= p->late) put_site(r, LATER, step, step - p->late + 1, tid);
         run_end_step(r, step);
     }
+    run_put_eval(r, STEPS, 1, "valid_loss", 1.0);
     run_finish(r);
 }
 
 static int write_runs(void **state) {
     (void)state;
-    write_run("some.h5");
+    write_run(&(plan){"some.h5", EVERY, LATE, STEPS + 1});
+    write_run(&(plan){"rare.h5", 150, STEPS + 1, STEPS + 1});
+    write_run(&(plan){"broken.h5", 150, STEPS + 1, 300});
     return 0;
 }
 
@@ -123,12 +133,32 @@ static void last_step_has_values(void **state) {
     program_free(&r);
 }
 
+/* -- the end of training --------------------------------------------------------------------- */
+
+/* Steps 364 to 403 have no TID of `sparse`; the last one with it is 300. */
+static void tid_of_the_last_step_with_it(void **state) {
+    (void)state;
+    program_result r = program_run("stat-table rare.h5 broken.h5 some.h5");
+    assert_string_equal(r.err, "");
+    check_cell(&r, 0, "tid_mean", 100 * 300);
+    check_text(&r, 1, "tid_mean", "nan"); /* it was recorded, but is not finite */
+    check_cell(&r, 2, "tid_mean", 100 * (364 + STEPS) / 2.0);
+    assert_non_null(strstr(r.out, "at its last step with one"));
+    assert_null(strstr(strstr(r.out, "# steps: some.h5"), "at its last step with one"));
+    program_free(&r);
+    r = program_run("stat-gap rare.h5");
+    check_cell(&r, 0, "tid_mean", 100 * 300);
+    check_text(&r, 0, "tid_from", "steps");
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(late_values_are_found),
         cmocka_unit_test(alpha_waits_at_unrecorded_steps),
         cmocka_unit_test(burn_in_counts_recorded_steps),
         cmocka_unit_test(last_step_has_values),
+        cmocka_unit_test(tid_of_the_last_step_with_it),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

@@ -34,10 +34,10 @@ sr_status series_read_steps(const series *s, int64_t first, int64_t count, int64
                             sr_failure *why);
 /* First row at or after `step`, series_length without one; steps rise. A binary search. */
 sr_status series_find_row(const series *s, int64_t step, int64_t *row, sr_failure *why);
-/* The row of /vectors nearest to `row` in direction `way` (1 or -1) at which the site was recorded:
- * its `rows` is not NaN. -1: none, or the file has no `rows`. */
-sr_status series_recorded_row(const sr_runfile *run, int64_t site, int64_t row, int way,
-                              int64_t *found, sr_failure *why);
+/* The row nearest to `row` in direction `way` (1 or -1) at which the site was recorded: its `rows`
+ * is not NaN. -1: none, or the file has no `rows`. The statistic of the series does not matter. */
+sr_status series_recorded_row(const series *s, int64_t row, int way, int64_t *found,
+                              sr_failure *why);
 /* recorded [S]: true where the site has a value of the statistic (not NaN at every step). */
 sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_source source,
                           bool *recorded, sr_failure *why);
