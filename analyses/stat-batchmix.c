@@ -127,6 +127,11 @@ static void print_result(const result *r, tsv *t) {
 /* Once for all sites of a run that leave a covariate out for the same reason. */
 static void note_covariate(const result *r, int64_t count, int covariate, mix_known why, tsv *t) {
     static const char *const name[2] = {"length", "padding"};
+    static const char *const text[] = {
+        [MIX_CONSTANT] = "constant",
+        [MIX_UNKNOWN] = "not recorded",
+        [MIX_GAPS] = "not recorded at every step, as its running mean needs,",
+    };
     int64_t sites = 0;
     const result *example = NULL;
     for (int64_t i = 0; i < count; i++) {
@@ -135,8 +140,8 @@ static void note_covariate(const result *r, int64_t count, int covariate, mix_kn
     }
     if (!sites) return;
     tsv_note(t, "note", "%s: %s is %s at %lld of %lld sites (%s%s): left out", r->path,
-             name[covariate], why == MIX_CONSTANT ? "constant" : "not recorded", (long long)sites,
-             (long long)count, example->site->name, sites > 1 ? ", ..." : "");
+             name[covariate], text[why], (long long)sites, (long long)count, example->site->name,
+             sites > 1 ? ", ..." : "");
 }
 
 /* r [count]: the sites of one run. Notes a block length that differs from the site before. */
@@ -151,6 +156,7 @@ static void note_run(const result *r, int64_t count, tsv *t) {
     for (int covariate = 0; covariate < 2; covariate++) {
         note_covariate(r, count, covariate, MIX_CONSTANT, t);
         note_covariate(r, count, covariate, MIX_UNKNOWN, t);
+        note_covariate(r, count, covariate, MIX_GAPS, t);
     }
 }
 

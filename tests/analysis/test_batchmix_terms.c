@@ -11,9 +11,9 @@
 #include "testing/check.h"
 #include "testing/programs.h"
 
-enum { STEPS = 7001, WIDTH = 2 }; /* three blocks of 2048 steps and a part */
+enum { STEPS = 7001, UNKNOWN = 1301, WIDTH = 2 }; /* three blocks of 2048 steps and a part */
 
-/* Every eleventh step has no rows, every thirteenth no known samples. */
+/* Every eleventh step has no rows, every UNKNOWN-th no known samples. */
 static void put_site(sr_recorder *to, int step, rng *r) {
     double mean[WIDTH], running[WIDTH], variance[WIDTH];
     const int samples = 20 + (int)rng_below(r, 10), valid = samples * 5 + (int)rng_below(r, 500);
@@ -23,7 +23,7 @@ static void put_site(sr_recorder *to, int step, rng *r) {
         variance[k] = exp(rng_normal(r));
     }
     sr_put_rows(to, 0, step % 11 ? valid : 0);
-    sr_put_scalar(to, 0, SR_SCALAR_samples, step % 13 ? samples : NAN);
+    sr_put_scalar(to, 0, SR_SCALAR_samples, step % UNKNOWN ? samples : NAN);
     sr_put_scalar(to, 0, SR_SCALAR_padded, (double)rng_below(r, 200));
     sr_put_vector(to, 0, SR_mu_B, mean);
     sr_put_vector(to, 0, SR_mu, running);
@@ -46,17 +46,21 @@ static void write_run(const char *path, int steps, int every) {
 
 /* The term of a covariate without bends, in the steps with vectors: the difference from its running
  * mean, scaled to a mean square of 1. The running mean starts at the mean of all steps and stays
- * unchanged at steps without rows. z [STEPS / every] */
-static void term_by_hand(const double *value, int every, double *z) {
+ * unchanged at steps without rows. After a step with rows and no value it is unknown for FORGET
+ * known ones. z [STEPS / every] */
+static void term_by_hand(const double *value, const float *n, int every, double *z) {
+    enum { FORGET = 44 }; /* 0.9^44 < 1 % */
     double sum = 0, known = 0, square = 0, finite = 0;
+    int wait = 0;
     for (int i = 0; i < STEPS; i++)
         if (!isnan(value[i])) sum += value[i], known++;
     double running = sum / known;
     for (int i = 0; i < STEPS; i++) {
         const double moved = value[i] - running;
-        if ((i + 1) % every == 0) z[(i + 1) / every - 1] = moved;
-        if ((i + 1) % every == 0 && !isnan(moved)) square += moved * moved, finite++;
-        if (!isnan(moved)) running += 0.1 * moved;
+        if ((i + 1) % every == 0) z[(i + 1) / every - 1] = wait ? NAN : moved;
+        if ((i + 1) % every == 0 && !wait && !isnan(moved)) square += moved * moved, finite++;
+        if (!isnan(moved)) running += 0.1 * moved, wait -= wait > 0;
+        if (isnan(moved) && n[i] > 0) wait = FORGET;
     }
     for (int i = 0; i < STEPS / every; i++) z[i] /= sqrt(square / finite);
 }
@@ -78,7 +82,7 @@ static void terms_by_hand(void **state) {
         value[0][i] = rows_of > 0 ? rows_of / (double)beside[0][i] : NAN;
         value[1][i] = rows_of > 0 ? padded / (rows_of + padded) : NAN;
     }
-    for (int c = 0; c < 2; c++) term_by_hand(value[c], EVERY, want[c]);
+    for (int c = 0; c < 2; c++) term_by_hand(value[c], n, EVERY, want[c]);
     const step_window all = {.first = 1, .last = STEPS};
     mix_site m = {.run = run, .at = sr_run_get_site(run, 0)};
     check_ok(mix_site_read(&m, &(mix_wanted){&all, 1, 1}, &why), &why);

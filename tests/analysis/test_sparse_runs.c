@@ -26,6 +26,8 @@ static void put_site(sr_recorder *r, int site, int step, double recorded, double
         ones[k] = 1;
     }
     sr_put_rows(r, site, 32);
+    sr_put_scalar(r, site, SR_SCALAR_samples, 2 + step % 7);
+    sr_put_scalar(r, site, SR_SCALAR_padded, 0);
     sr_put_vector(r, site, SR_mu_B, mean);
     sr_put_vector(r, site, SR_sigma2_B, variance);
     sr_put_vector(r, site, SR_psi2_B, power);
@@ -133,6 +135,24 @@ static void last_step_has_values(void **state) {
     program_free(&r);
 }
 
+/* -- running means of covariates ------------------------------------------------------------- */
+
+/* The lengths of the batches between the recorded ones are unknown. Of `late` 44 steps are lost:
+ * until 0.9^44 < 1 %. */
+static void batchmix_needs_every_length(void **state) {
+    (void)state;
+    program_result r = program_run("stat-batchmix some.h5");
+    assert_non_null(strstr(r.out, "length is not recorded at every step, as its running mean "
+                                  "needs, at 1 of 2 sites (sparse)"));
+    assert_int_equal(table_rows(r.out), 4);
+    check_text(&r, 0, "site", "sparse");
+    check_text(&r, 0, "part", "none");
+    check_text(&r, 1, "site", "late");
+    check_text(&r, 2, "part", "length");
+    check_cell(&r, 2, "steps", STEPS - LATE + 1 - 44);
+    program_free(&r);
+}
+
 /* -- the end of training --------------------------------------------------------------------- */
 
 /* Steps 364 to 403 have no TID of `sparse`; the last one with it is 300. */
@@ -158,6 +178,7 @@ int main(void) {
         cmocka_unit_test(alpha_waits_at_unrecorded_steps),
         cmocka_unit_test(burn_in_counts_recorded_steps),
         cmocka_unit_test(last_step_has_values),
+        cmocka_unit_test(batchmix_needs_every_length),
         cmocka_unit_test(tid_of_the_last_step_with_it),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);

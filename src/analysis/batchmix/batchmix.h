@@ -26,8 +26,9 @@ typedef struct mix_wanted {
     int length_terms, padding_terms;
 } mix_wanted;
 
-/* Whether a covariate varies. */
-typedef enum { MIX_VARIES, MIX_CONSTANT, MIX_UNKNOWN } mix_known;
+/* Whether a covariate varies. MIX_GAPS: it is unknown at so many steps that its running mean is,
+ * too, at nearly all recorded steps. */
+typedef enum { MIX_VARIES, MIX_CONSTANT, MIX_UNKNOWN, MIX_GAPS } mix_known;
 
 typedef struct mix_site {
     const sr_runfile *run;

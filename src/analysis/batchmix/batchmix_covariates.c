@@ -11,7 +11,8 @@
  *
  * once a is forgotten (mu starts at 0): the constant cancels. The running means of the terms need
  * every step, also steps without recorded vectors. They start at the mean of the term. Steps
- * without valid rows leave them unchanged, as the layer does.
+ * without valid rows leave them unchanged, as the layer does. After a step whose covariate is not
+ * recorded they are unknown until that step weighs less than 1 %: z is NaN.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -86,7 +87,8 @@ static void find_knots(mix_site *m, double *value, int64_t rows, int covariate, 
 typedef struct term {
     int covariate;
     double knot, sum, running, square;
-    int64_t known, rows; /* how many make up `sum`, and `square` */
+    double unknown;            /* weight of steps that were not recorded, in `running` */
+    int64_t known, rows, lost; /* steps of `sum`, rows of `square`; rows lost to unknown steps */
 } term;
 
 typedef struct term_list {
@@ -126,9 +128,14 @@ static void filter_block(const mix_site *m, term_list *l, const step_block *b, i
         for (int j = 0; j < l->count; j++) {
             term *t = &l->term[j];
             const double v = bend(b->value[t->covariate][i], t->knot), moved = v - t->running;
-            if (z) z[j] = moved;
-            if (z && isfinite(moved)) t->square += moved * moved, t->rows++;
-            if (isfinite(v)) t->running += (1 - m->at->alpha) * moved;
+            const bool lost = t->unknown > SR_STARTUP_LEFT;
+            if (z) z[j] = lost ? NAN : moved;
+            if (z && isfinite(moved) && lost) t->lost++;
+            if (z && isfinite(moved) && !lost) t->square += moved * moved, t->rows++;
+            if (isfinite(v))
+                t->running += (1 - m->at->alpha) * moved, t->unknown *= m->at->alpha;
+            else if (b->rows[i] != 0)
+                t->unknown = 1;
         }
         if (here) m->n[(*row)++] = b->rows[i];
     }
@@ -189,6 +196,8 @@ static sr_status choose_terms(mix_site *m, const mix_wanted *wanted, term_list *
     }
     for (int c = 0; c < COVARIATES && status == SR_OK; c++) {
         double knot[MIX_TERMS];
+        *terms[c] = 0;
+        if (m->known[c] == MIX_GAPS) continue;
         find_knots(m, of.value[c], rows, c, most[c], knot, terms[c]);
         for (int j = 0; j < *terms[c]; j++)
             l->term[l->count++] = (term){.covariate = c, .knot = knot[j]};
@@ -197,18 +206,37 @@ static sr_status choose_terms(mix_site *m, const mix_wanted *wanted, term_list *
     return status;
 }
 
+/* Marks covariates whose unknown steps leave too few rows; false: none. */
+static bool mark_gaps(mix_site *m, const term_list *l) {
+    bool any = false;
+    for (int j = 0; j < l->count; j++) {
+        const term *t = &l->term[j];
+        if (!t->lost || t->rows >= MIX_STEPS_PER_TERM * l->count) continue;
+        m->known[t->covariate] = MIX_GAPS;
+        any = true;
+    }
+    return any;
+}
+
+/* Chooses the terms and fills z and n. */
+static sr_status fill_terms(mix_site *m, const mix_wanted *wanted, term_list *l, step_block *b,
+                            sr_failure *why) {
+    sr_status status = choose_terms(m, wanted, l, b, why);
+    if (status == SR_OK && !m->z) m->z = calloc((size_t)(m->rows * l->count) + 1, sizeof *m->z);
+    if (status == SR_OK && !m->z) status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = start_running(m, l, b, why);
+    return status == SR_OK ? filter_terms(m, l, b, why) : status;
+}
+
 sr_status mix_site_read(mix_site *m, const mix_wanted *wanted, sr_failure *why) {
     term_list l;
     sr_status status = find_rows(m, wanted->window, why);
     if (status != SR_OK || !m->rows) return status;
     step_block *b = malloc(sizeof *b);
-    if (!b) return sr_fail(why, SR_MEMORY, "out of memory");
-    status = choose_terms(m, wanted, &l, b, why);
     m->n = calloc((size_t)m->rows, sizeof *m->n);
-    m->z = calloc((size_t)(m->rows * l.count) + 1, sizeof *m->z);
-    if (status == SR_OK && (!m->n || !m->z)) status = sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = start_running(m, &l, b, why);
-    if (status == SR_OK) status = filter_terms(m, &l, b, why);
+    status = b && m->n ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = fill_terms(m, wanted, &l, b, why);
+    while (status == SR_OK && mark_gaps(m, &l)) status = fill_terms(m, wanted, &l, b, why);
     free(b);
     return status;
 }
