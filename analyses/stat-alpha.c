@@ -13,7 +13,8 @@
  * has these distances. PN uses them, so another alpha would have trained another network. The
  * average counts recorded steps. It equals the run's only if every step has vectors. A row of
  * /vectors without values leaves the running value unchanged, as a layer that is not called, and
- * does not count in spacing and burn-in. Biased variances are averaged; a run with n/(n-1) in its running variance differs by that factor.
+ * does not count in spacing and burn-in. Biased variances are averaged; a run with n/(n-1) in its
+ * running variance differs by that factor.
  *
  * Burn-in: until r_1 weighs less than 1 %, a distance measures the initial value. A larger alpha
  * takes longer, so rows of a table cover different steps. --burn-in same skips the same steps for
