@@ -75,6 +75,7 @@ labels but the seed. The rule is in rule.py:
     <!-- study: split=gap-translation,gap-tags of=norm against=ln -->
     <!-- study: opening=docs/why-bn-loses.md sentences=3 -->
 
+within=X: the change that counts as none, 0.01 of metrics whose declared unit is nats.
 value=A-B is a difference of two metrics of a run; of value=A,B a row has the first that all its runs have. by="after LABEL" takes a number of what came after the runs. split= is a table of the
 parts of a difference in validation loss (split.py); opening= quotes the first sentences of a page. samples= and lines= take
 COLUMN=TEXT,... for lines with these texts alone.
