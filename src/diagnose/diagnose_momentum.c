@@ -487,6 +487,20 @@ static void fill(const subject *s, const motion *all, int64_t count, answer *a) 
     a->severity = worst->severity;
 }
 
+/* Why no site was judged. */
+static sr_status not_judged(const subject *s, answer *a) {
+    const sr_run_site *at;
+    const bool recorded = sr_run_has_scalar(s->run, "mu_moved");
+    for (int64_t i = 0; recorded && (at = sr_run_get_site(s->run, i)); i++)
+        if (sr_run_over_batch(at) && sr_run_uses(at, "mu") && (at->alpha <= 0 || at->alpha >= 1))
+            return answer_not_asked(a,
+                                    "alpha is %g at %s, and the number of updates, log(1 - v)/"
+                                    "log(alpha), needs one between 0 and 1",
+                                    at->alpha, at->name);
+    return answer_not_asked(a, "no mu_moved and mu_apart of %d steps at a site with a running mean",
+                            LEAST_STEPS);
+}
+
 sr_status look_momentum(const subject *s, answer *a, sr_failure *why) {
     int64_t count = 0;
     motion *all = malloc((size_t)(s->info->sites + 1) * sizeof *all);
@@ -501,8 +515,7 @@ sr_status look_momentum(const subject *s, answer *a, sr_failure *why) {
                                              : MOST;
         tell_all(s, all, count, a);
     } else if (status == SR_OK) {
-        answer_not_asked(a, "no mu_moved and mu_apart of %d steps at a site with a running mean",
-                         LEAST_STEPS);
+        status = not_judged(s, a);
     }
     free(all);
     return status;
