@@ -17,7 +17,7 @@ import math
 import torch
 
 from ._auditing import _audit_report
-from ._watching import _sites
+from ._watching import _probe, _sites
 from ._auditing._audit_numbers import Group, Interval, deviations, largest, length, mean_of
 from ._auditing._audit_score import NOTHING, SEVERE, NOTABLE, Score
 from ._auditing._audit_sites import BATCH, RECOMPUTED, RUNNING, Gauge
@@ -117,7 +117,8 @@ class Audit:
     each batch]} and mean(regime), cost(regime, other); regimes are "running", "batch" and
     "recomputed". sites: SiteAudit in the order of the forward pass. culprit: name of a site, or
     None. forwards, batches: numbers. memory: bytes of the batches. left_out: (name, class) of
-    modules that look like normalizations and are not recognized.
+    modules that look like normalizations and are not recognized. unaudited: the same of those that
+    evaluate by running statistics, but not as batch norms do.
     """
 
     def __init__(self, work):
@@ -125,7 +126,8 @@ class Audit:
         self.forwards = work.forwards
         self.memory = sum(map(size, work.batches))
         self.measures = {one.name: one for one in work.score.measures}
-        self.sites, self.tried, self.left_out = work.sites, work.tried, work.left_out
+        self.sites, self.tried = work.sites, work.tried
+        self.left_out, self.unaudited = work.left_out, work.unknown
         self.weights_finite = all(bool(one.isfinite().all()) for one in work.inner.parameters())
         self.main, self.verdict, self.against, self.cost = work.judged
         self.culprit = work.culprit()
@@ -167,6 +169,10 @@ class Work:
         keys = prefixes(model)
         gauges = [Gauge(site, keys[id(site.module)], self.inner.training) for site in found]
         self.gauges = [gauge for gauge in gauges if gauge.has_running]
+        self.unknown = [(gauge.name, _probe.class_of(gauge.module).__name__)
+                        for gauge in gauges if gauge.is_unknown]
+        if not self.gauges and self.unknown:
+            raise ValueError(_audit_report.unaudited(self.unknown))
         if not self.gauges:
             raise ValueError(f"none of the {len(gauges)} normalizations has running statistics: "
                              "evaluation normalizes as training does")

@@ -178,7 +178,7 @@ class Reports(Case):
         word, against, cost = measure.worst()
         site = SimpleNamespace(name="bn1", share=0.964, finite=True, drifts=False, notes=[])
         audit = SimpleNamespace(main=measure, verdict=word, against=against, cost=cost, batches=len(batch),
-                                culprit="bn1", sites=[site], left_out=[], tried=1)
+                                culprit="bn1", sites=[site], left_out=[], unaudited=[], tried=1)
         return [_audit_report.verdict(audit), *_audit_report.explanation(audit)]
 
     def test_texts_without_a_verdict(self):

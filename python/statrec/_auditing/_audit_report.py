@@ -8,6 +8,7 @@ from ._audit_score import LIMITS, NOTHING, OUTPUTS
 from ._audit_sites import BATCH, RECOMPUTED, RUNNING
 
 _SITES = 30  # that the text shows
+_NAMED = 6  # sites that a line names
 _LOAD = "model.load_state_dict(audit.repair(), strict=False)"
 
 
@@ -74,6 +75,8 @@ def explanation(audit):
     lines = []
     if audit.left_out:
         lines.append(f"not recognized: {_sites.counted(audit.left_out)} (statrec.register)")
+    if audit.unaudited:
+        lines.append(unaudited(audit.unaudited))
     if audit.verdict == NOTHING:
         return lines
     site = next((site for site in audit.sites if site.name == audit.culprit), None)
@@ -84,6 +87,14 @@ def explanation(audit):
                      "the gap alone")
     lines.append(_recomputed(audit.main))
     return lines
+
+
+def unaudited(sites):
+    """What the page has of sites that evaluate by running statistics, but not as batch norms do."""
+    names = ", ".join(f"{name} ({kind})" for name, kind in sites[:_NAMED])
+    more = f" and {len(sites) - _NAMED} more" if len(sites) > _NAMED else ""
+    return (f"not audited: {names}{more}: evaluation uses running statistics there, alike in all "
+            "regimes, but not running_mean and running_var as a BatchNorm does")
 
 
 def _percent(fraction):
@@ -140,9 +151,10 @@ def site_rows(audit):
 def title(audit):
     """What was audited."""
     sites = counted(len(audit.sites), "site")
+    others = f", {len(audit.unaudited)} not audited" if audit.unaudited else ""
     return (f"audit of {audit.model}: {counted(audit.batches, 'batch')} "
             f"({audit.memory / 1e6:.3g} MB), {audit.forwards} forward passes, {sites} with running "
-            "statistics")
+            f"statistics{others}")
 
 
 # -- forms ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from .._watching import _calls, _sums
 from ._audit_numbers import Moments
+from ._audit_probe import PAIR, statistics
 
 RUNNING, BATCH, RECOMPUTED = "running", "batch", "recomputed"
 
@@ -19,17 +20,21 @@ class Gauge:
     """A site of the model and the statistics of its input.
 
     site: of _sites.find_sites. key: beginning of its names in the state dict. mean, variance: the
-    running statistics [d] in double, or None. frozen: training normalizes by them, too. order:
-    place in the forward pass, None before the first.
+    running statistics [d] in double, or None. is_unknown: evaluation normalizes by statistics, but
+    not as batch norms do. frozen: training normalizes by them, too. order: place in the forward
+    pass, None before the first.
     """
 
     def __init__(self, site, key, training):
         self.site, self.name, self.key = site, site.name, key
         self.module, self.width = site.module, site.width
         buffers = self.module._buffers
-        self.mean, self.variance = (buffers.get(name) for name in ("running_mean", "running_var"))
+        self.mean, self.variance = (buffers.get(name) for name in PAIR)
+        read = statistics(self.module)
         self.has_running = (site.family == "sigma" and self.mean is not None
-                            and self.variance is not None)
+                            and self.variance is not None
+                            and (read is None or read.issuperset(PAIR)))
+        self.is_unknown = bool(read) and not self.has_running  # evaluation has other statistics
         if self.has_running:
             self.width = self.mean.numel()
             self.mean, self.variance = (value.detach().cpu().double().reshape(-1).clone()
@@ -88,7 +93,7 @@ class Gauge:
 
     def _put(self, mean, variance):
         buffers = self.module._buffers
-        for name, value in (("running_mean", mean), ("running_var", variance)):
+        for name, value in zip(PAIR, (mean, variance)):
             buffers[name].copy_(value.reshape(buffers[name].shape))
 
     # -- statistics ---------------------------------------------------------------------------
@@ -123,7 +128,7 @@ class _Calls(TorchFunctionMode):
             return function(*args, **(kwargs or {}))
         given = _calls._SIGNATURES[function].bind(*args, **(kwargs or {})).arguments
         self.gauge.arrived(given["input"])
-        for name in ("running_mean", "running_var"):
+        for name in PAIR:
             if self.gauge.has_running and given.get(name) is not None:
                 given[name] = self.gauge.module._buffers[name].to(given[name].dtype)
         return function(**given)
