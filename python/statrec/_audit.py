@@ -40,18 +40,21 @@ class SiteAudit:
     mean and s of the data, s^2 with the divisor n - 1 of each batch; the noise of the batches is
     subtracted. feature, largest: where |mean - mu| / sigma is largest, and (mean - mu) / sigma
     there. value: Interval of the measure with batch statistics at this site alone, or None; share:
-    fraction of the gap that they close, or None. frozen: training uses the buffers, too. notes:
-    texts.
+    fraction of the gap that they close, or None. frozen: training uses the buffers, too. overflows:
+    its buffers cannot hold recomputed statistics. notes: texts.
     """
 
     def __init__(self, gauge):
         self.name, self.norm, self.frozen = gauge.name, gauge.site.norm, gauge.frozen
         self.share = self.value = None
+        self.overflows = gauge.overflows and not gauge.frozen
         self.finite = bool(gauge.mean.isfinite().all() and gauge.variance.isfinite().all())
         nothing = Interval(math.nan)
         self.rows, self.feature = math.nan, None
         self.tid_mean = self.tid_var = self.shift = self.spread = self.largest = nothing
-        if len(gauge.moments):
+        if len(gauge.moments) and not self.finite:
+            self.rows = gauge.moments.rows.mean().item()
+        elif len(gauge.moments):
             self._measure(gauge.moments, gauge.mean, gauge.variance)
         self.notes = _notes(self, gauge)
 
@@ -96,6 +99,9 @@ def _notes(site, gauge):
         found.append("running statistics are not finite")
     elif not gauge.moments.means.isfinite().all():
         found.append("its input is not finite")
+    if site.overflows:
+        found.append(f"{str(gauge.dtype)[6:]} cannot hold its recomputed statistics: keep its "
+                     "buffers in float32")
     if not getattr(gauge.module, "track_running_stats", True):
         found.append("track_running_stats is False: evaluation uses its buffers, which training "
                      "does not update")
@@ -133,7 +139,7 @@ class Audit:
         self.culprit = work.culprit()
         self._repaired = {}
         for gauge in work.gauges:
-            if gauge.recomputed is not None and not gauge.frozen:
+            if gauge.recomputed is not None and not gauge.frozen and not gauge.overflows:
                 for name, value in zip(("running_mean", "running_var"), gauge.recomputed):
                     buffer = gauge.module._buffers[name]
                     self._repaired[gauge.key + name] = value.to(buffer.device, buffer.dtype)
@@ -141,7 +147,7 @@ class Audit:
     def repair(self):
         """{name: tensor} of recomputed running means and variances, for
         model.load_state_dict(audit.repair(), strict=False): mean and unbiased variance of the rows
-        of all batches. The model is not changed."""
+        of all batches. Without sites whose buffers would overflow. The model is not changed."""
         return {name: value.clone() for name, value in self._repaired.items()}
 
     def __str__(self):

@@ -109,6 +109,49 @@ class Reports(Case):
         self.assertGreater(audit.measures["accuracy"].mean("recomputed").value, 0.9)
         self.assertNotEqual(statrec.audit(model, batches, F.cross_entropy).verdict, "severe")
 
+    def test_half_precision(self):
+        """Batch statistics are those of training, in float32, whatever the buffers can hold."""
+        class Scaled(nn.Module):
+            def __init__(self, scale, shift):
+                super().__init__()
+                self.norm, self.linear = nn.BatchNorm1d(5), nn.Linear(5, 2)
+                self.scale, self.shift = scale, shift
+
+            def forward(self, x):
+                return self.linear(self.norm(x * self.scale + self.shift))
+
+        class Called(Scaled):
+            """With a norm that is a functional call."""
+
+            def __init__(self, scale, shift):
+                super().__init__(scale, shift)
+                self.norm = Called.Act(5)
+
+            class Act(nn.BatchNorm1d):
+                def forward(self, x):
+                    return F.relu(F.batch_norm(x, self.running_mean, self.running_var, self.weight,
+                                               self.bias, self.training, 0.1, self.eps))
+
+        for kind, scale, shift in ((Scaled, 1000.0, 0.0), (Called, 1000.0, 0.0),
+                                   (Scaled, 1.0, 200.0)):
+            batches = pairs(8)
+            model = trained(kind(scale, shift), batches, 20).half()
+            half = [(x.half(), y) for x, y in batches]
+            audit = statrec.audit(model, half, lambda output, y: F.cross_entropy(output.float(), y))
+            twin = copy.deepcopy(model).double().train()
+            want = [F.cross_entropy(twin.linear(twin.norm((x * scale + shift).double())), y).item()
+                    for x, y in half]
+            for got, value in zip(audit.measures["loss"].values["batch"], want):
+                self.near(got, value, 1e-2)
+            if scale > 1:
+                self.assertEqual((audit.verdict, audit.culprit), ("severe", "norm"))
+                self.assertEqual(audit.repair(), {})
+                self.assertTrue(math.isnan(audit.sites[0].tid_mean.value))
+                self.assertIn("float16 cannot hold its recomputed statistics", str(audit))
+                self.assertNotIn("batches differ", str(audit))
+            else:
+                self.assertEqual(len(audit.repair()), 2)
+
     def test_one_site_not_finite(self):
         model, batches = self.drifted()
         model[4].running_var.fill_(math.inf * 0)
@@ -176,7 +219,8 @@ class Reports(Case):
         measure = Measure(name, unit=unit)
         measure.values = {"running": running, "batch": batch, "recomputed": recomputed or batch}
         word, against, cost = measure.worst()
-        site = SimpleNamespace(name="bn1", share=0.964, finite=True, drifts=False, notes=[])
+        site = SimpleNamespace(name="bn1", share=0.964, finite=True, drifts=False, overflows=False,
+                               notes=[])
         audit = SimpleNamespace(main=measure, verdict=word, against=against, cost=cost, batches=len(batch),
                                 culprit="bn1", sites=[site], left_out=[], unaudited=[], tried=1)
         return [_audit_report.verdict(audit), *_audit_report.explanation(audit)]

@@ -85,7 +85,7 @@ def explanation(audit):
     elif audit.tried:
         lines.append(f"culprit: none of the {counted(audit.tried, 'site')} tried closes a fifth of "
                      "the gap alone")
-    lines.append(_recomputed(audit.main))
+    lines.append(_recomputed(audit.main, any(site.overflows for site in audit.sites)))
     return lines
 
 
@@ -112,8 +112,8 @@ def _why(site, against):
     return ": " + "; ".join([*parts, *site.notes]) if parts or site.notes else ""
 
 
-def _recomputed(measure):
-    if measure.broken():
+def _recomputed(measure, overflow):
+    if measure.broken() and not overflow:
         return f"recomputed statistics: the values below; {_LOAD}"
     gap, returned = measure.cost(RUNNING, BATCH), measure.cost(RUNNING, RECOMPUTED)
     if gap.value > 0 and returned.value > 0:
@@ -125,6 +125,8 @@ def _recomputed(measure):
         text = f"recomputed statistics return nothing, {returned} of {number(gap.value)}"
     if returned.low > 0 and returned.value >= 0.5 * gap.value:
         return f"{text}: {_LOAD}"
+    if overflow:
+        return text + ", since the buffers of a site cannot hold them"
     return text + (": batches differ from each other (few rows, or rows of one kind in a batch), "
                    "and no fixed statistics are right for all of them")
 
