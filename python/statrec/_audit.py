@@ -19,7 +19,7 @@ import torch
 from ._auditing import _audit_report
 from ._watching import _probe, _sites
 from ._auditing._audit_numbers import Group, Interval, deviations, largest, length, mean_of
-from ._auditing._audit_score import NOTHING, SEVERE, NOTABLE, Score
+from ._auditing._audit_score import NOTHING, UNKNOWN, WORDS, Score
 from ._auditing._audit_sites import BATCH, RECOMPUTED, RUNNING, Gauge
 from ._auditing._audit_state import (device_of, load, moved, output_of, prefixes, seed, size,
                                      untouched, unwrapped)
@@ -93,12 +93,13 @@ class SiteAudit:
 
 def _notes(site, gauge):
     found = []
-    if not len(gauge.moments):
+    if not gauge.moments.seen:
         return ["not used in the forward pass"]
     if not site.finite:
         found.append("running statistics are not finite")
-    elif not gauge.moments.means.isfinite().all():
-        found.append("its input is not finite")
+    if gauge.moments.lost:
+        found.append(f"its input is not finite in {_audit_report.counted(gauge.moments.lost, 'batch')}, "
+                     "which its numbers leave out")
     if site.overflows:
         found.append(f"{str(gauge.dtype)[6:]} cannot hold its recomputed statistics: keep its "
                      "buffers in float32")
@@ -119,7 +120,7 @@ def _notes(site, gauge):
 class Audit:
     """The result of statrec.audit; print() shows it, a notebook shows a table.
 
-    verdict: "nothing", "notable" or "severe". measures: by name, with values {regime: [number of
+    verdict: "nothing", "notable", "severe", or "no verdict" of fewer than two batches. measures: by name, with values {regime: [number of
     each batch]} and mean(regime), cost(regime, other); regimes are "running", "batch" and
     "recomputed". sites: SiteAudit in the order of the forward pass. culprit: name of a site, or
     None. forwards, batches: numbers. memory: bytes of the batches. left_out: (name, class) of
@@ -162,7 +163,7 @@ class Audit:
 def _judged(measures):
     """(measure, word, regime, cost) of the most severe one; the first of equal ones."""
     judged = [(one, *one.worst()) for one in measures]
-    ranks = [(NOTHING, NOTABLE, SEVERE).index(word) for _, word, _, _ in judged]
+    ranks = [WORDS.index(word) for _, word, _, _ in judged]
     return judged[ranks.index(max(ranks))]
 
 
@@ -195,7 +196,7 @@ class Work:
             self._recomputed()
             self._report_sites()
             self.judged = _judged(self.score.measures)
-            if each_site or self.judged[1] != NOTHING:
+            if each_site or self._costs:
                 self._site_by_site(each_site)
         finally:
             for gauge in self.gauges:
@@ -249,6 +250,11 @@ class Work:
         for measure in self.score.measures:
             measure.values.setdefault(regime, []).append(numbers[measure.name])
 
+    @property
+    def _costs(self):
+        """Whether there is a cost to explain."""
+        return self.judged[1] not in (NOTHING, UNKNOWN)
+
     def _report_sites(self):
         last = len(self.gauges)
         self.gauges.sort(key=lambda gauge: last if gauge.order is None else gauge.order)
@@ -257,23 +263,26 @@ class Work:
     # -- site by site -------------------------------------------------------------------------
 
     def _site_by_site(self, each_site):
-        """Shares of the gap. each_site: of every site and all batches, in as many passes."""
+        """Shares of the gap. each_site: of every site and all batches, in as many passes. First
+        come batches in which running statistics give something not finite."""
         measure, _, against, _ = self.judged
         used = [(site, gauge) for site, gauge in zip(self.sites, self.gauges)
                 if len(gauge.moments) and not gauge.frozen]
         used.sort(key=lambda pair: -pair[0].badness())
-        used, count = (used, len(self.batches)) if each_site else self._affordable(used)
+        places = sorted(measure.kept, key=lambda place: math.isfinite(measure.values[RUNNING][place]))
+        used, count = (used, len(places)) if each_site else self._affordable(used)
+        places = places[:count]
         self.tried = len(used)
         values = [[] for _ in used]
-        for place in range(count):
+        for place in places:
             reference = self._batch_output(place)[0] if self.score.compares else None
             for (_, gauge), of_site in zip(used, values):
                 self._use(against, only=gauge)
                 of_site.append(self.score.numbers(*self._output(place), reference)[measure.name])
         for (site, _), of_site in zip(used, values):
             site.value = mean_of(of_site)
-            if self.judged[1] != NOTHING:
-                site.share = _share(measure, against, of_site)
+            if self._costs:
+                site.share = _share(measure, against, of_site, places)
 
     def _affordable(self, used):
         """The worst sites, and a number of batches, that keep all passes at PASSES."""
@@ -284,8 +293,8 @@ class Work:
 
     def culprit(self):
         """The first site that closes much of the gap; one that is not finite comes before."""
-        measure, word, _, _ = self.judged
-        if word == NOTHING:
+        measure = self.judged[0]
+        if not self._costs:
             return None
         lost = [site for site in self.sites if not site.finite and not site.frozen]
         if lost and measure.broken():
@@ -298,12 +307,11 @@ class Work:
         return next(name for name, share in shares if share >= _MUCH * best)
 
 
-def _share(measure, against, values):
-    """(running - these)/(running - against), of sums over the batches that these values are of."""
+def _share(measure, against, values, places):
+    """(running - these)/(running - against), of sums over the batches with these numbers."""
     if measure.broken():
         return float(all(map(math.isfinite, values)))
-    count = len(values)
-    running, other = (math.fsum(measure.values[regime][:count]) for regime in (RUNNING, against))
+    running, other = (math.fsum(measure.of(regime, places)) for regime in (RUNNING, against))
     return (running - math.fsum(values)) / (running - other) if running != other else math.nan
 
 

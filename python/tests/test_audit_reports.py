@@ -109,6 +109,45 @@ class Reports(Case):
         self.assertGreater(audit.measures["accuracy"].mean("recomputed").value, 0.9)
         self.assertNotEqual(statrec.audit(model, batches, F.cross_entropy).verdict, "severe")
 
+    def test_one_batch_not_finite(self):
+        """It compares nothing, and hides no cost of the others."""
+        batches = pairs(8)
+        model = trained(mlp(nn.BatchNorm1d), batches)
+        bad = [(x.clone(), y) for x, y in batches]
+        bad[3][0][0, 0] = math.nan
+        good = batches[:3] + batches[4:]
+        for value in (5.0, math.nan):
+            model[1].running_mean.fill_(value)
+            audit, want = (statrec.audit(model, some, F.cross_entropy) for some in (bad, good))
+            self.assertEqual((audit.verdict, audit.culprit), ("severe", "1"))
+            self.assertEqual(str(audit.cost), str(want.cost))
+            self.near(audit.measures["loss"].mean("recomputed").value,
+                      want.measures["loss"].mean("recomputed").value)
+            self.assertIn("1 of 8 batches left out (4): the loss is not finite", str(audit))
+            self.assertIn("its input is not finite in 1 batch", str(audit))
+            self.assertEqual(str(audit.sites[0].shift), str(want.sites[0].shift))
+            for name, tensor in audit.repair().items():
+                self.assertTrue(torch.allclose(tensor, want.repair()[name], rtol=1e-6), name)
+        shifted = statrec.compare(model.eval(), bad, good)
+        self.assertEqual(shifted.sites[0].lost, (1, 0))
+        self.assertEqual(shifted.sites[0].shift.value, 0.0)
+        self.assertIn("not finite in 1 batch of a and 0 of b", str(shifted))
+
+    def test_a_metric_undefined_in_one_batch(self):
+        def recall(output, y):
+            return (output.argmax(1)[y == 1] == 1).double().mean()
+        batches = pairs(8)
+        model = trained(mlp(nn.BatchNorm1d), batches)
+        model[1].running_mean += 9
+        batches[7] = batches[7][0], torch.zeros(64, dtype=torch.long)
+        audit = statrec.audit(model, batches, metric=recall)
+        self.assertEqual(audit.verdict, "severe")
+        self.assertTrue(math.isfinite(audit.cost.value))
+        self.assertIn("(8): the recall is not finite", str(audit))
+        audit = statrec.audit(model, [(x, 0 * y) for x, y in batches], metric=recall)
+        self.assertEqual(audit.verdict, "no verdict")
+        self.assertIn("no verdict: the recall is not finite with batch statistics", str(audit))
+
     def test_half_precision(self):
         """Batch statistics are those of training, in float32, whatever the buffers can hold."""
         class Scaled(nn.Module):
@@ -221,7 +260,7 @@ class Reports(Case):
         word, against, cost = measure.worst()
         site = SimpleNamespace(name="bn1", share=0.964, finite=True, drifts=False, overflows=False,
                                notes=[])
-        audit = SimpleNamespace(main=measure, verdict=word, against=against, cost=cost, batches=len(batch),
+        audit = SimpleNamespace(main=measure, measures={name: measure}, verdict=word, against=against, cost=cost, batches=len(batch),
                                 culprit="bn1", sites=[site], left_out=[], unaudited=[], tried=1)
         return [_audit_report.verdict(audit), *_audit_report.explanation(audit)]
 

@@ -157,28 +157,34 @@ def largest(groups, scale):
 # -- a site -----------------------------------------------------------------------------------
 
 class Moments:
-    """Rows, means and biased variances of the batches of a site, on the CPU in double."""
+    """Rows, means and biased variances of the batches of a site, on the CPU in double. lost: number
+    of batches with values that are not finite, which only at() has."""
 
     def __init__(self):
-        self._places, self._rows, self._means, self._variances = [], [], [], []
+        self._at, self._rows, self._means, self._variances, self.lost = {}, [], [], [], 0
 
     def add(self, place, passes):
         """The forward passes (rows, mean, variance) of the batch with this number, as one."""
         rows, mean, variance = joined(passes)
-        self._places.append(place)
+        self._at[place] = rows, mean.contiguous(), variance.contiguous()
+        if not (mean.isfinite().all() and variance.isfinite().all()):
+            self.lost += 1
+            return
         self._rows.append(rows)
-        self._means.append(mean.contiguous())
-        self._variances.append(variance.contiguous())
+        self._means.append(mean)
+        self._variances.append(variance)
 
     def at(self, place):
         """(rows, mean, variance) of the batch with this number, or None."""
-        if place not in self._places:
-            return None
-        i = self._places.index(place)
-        return self._rows[i], self._means[i], self._variances[i]
+        return self._at.get(place)
 
     def __len__(self):
         return len(self._rows)
+
+    @property
+    def seen(self):
+        """Whether there was a batch, finite or not."""
+        return len(self._at) > 0
 
     @property
     def rows(self):

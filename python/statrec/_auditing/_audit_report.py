@@ -4,7 +4,7 @@ from html import escape
 from .. import _html
 from .._watching import _sites
 from ._audit_numbers import Interval, number
-from ._audit_score import LIMITS, NOTHING, OUTPUTS
+from ._audit_score import LIMITS, NOTHING, OUTPUTS, UNKNOWN
 from ._audit_sites import BATCH, RECOMPUTED, RUNNING
 
 _SITES = 30  # that the text shows
@@ -34,6 +34,9 @@ def verdict(audit):
         weights = "; all weights are finite" if audit.weights_finite else ""
         return (f"{audit.verdict}: the {_named(measure)} is not finite with running statistics, "
                 f"and finite with batch statistics{weights}")
+    if audit.verdict == UNKNOWN:
+        return ("no verdict: one batch has no interval" if measure.kept else
+                f"no verdict: the {_named(measure)} is not finite with batch statistics")
     if audit.verdict == NOTHING:
         return _nothing(audit, measure)
     if measure.name == OUTPUTS:
@@ -45,8 +48,6 @@ def verdict(audit):
 
 
 def _nothing(audit, measure):
-    if audit.batches < 2:
-        return "no verdict: one batch has no interval"
     if measure.name == OUTPUTS:
         return ("nothing found: the outputs with running statistics are no further from those with "
                 f"batch statistics than those with recomputed statistics ({audit.cost})")
@@ -77,7 +78,8 @@ def explanation(audit):
         lines.append(f"not recognized: {_sites.counted(audit.left_out)} (statrec.register)")
     if audit.unaudited:
         lines.append(unaudited(audit.unaudited))
-    if audit.verdict == NOTHING:
+    lines += [_left_out(one, audit.batches) for one in audit.measures.values() if one.lost]
+    if audit.verdict in (NOTHING, UNKNOWN):
         return lines
     site = next((site for site in audit.sites if site.name == audit.culprit), None)
     if site is not None:
@@ -95,6 +97,14 @@ def unaudited(sites):
     more = f" and {len(sites) - _NAMED} more" if len(sites) > _NAMED else ""
     return (f"not audited: {names}{more}: evaluation uses running statistics there, alike in all "
             "regimes, but not running_mean and running_var as a BatchNorm does")
+
+
+def _left_out(measure, batches):
+    """The batches that a measure does without."""
+    numbers = ", ".join(str(place + 1) for place in measure.lost[:_NAMED])
+    more = ", ..." if len(measure.lost) > _NAMED else ""
+    return (f"{len(measure.lost)} of {counted(batches, 'batch')} left out ({numbers}{more}): the "
+            f"{_named(measure)} is not finite there with batch statistics")
 
 
 def _percent(fraction):
