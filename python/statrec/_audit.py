@@ -35,8 +35,8 @@ DRIFT = 0.1  # of the standard deviation, which a note names
 class SiteAudit:
     """A site of an audit; its numbers are Intervals over batches.
 
-    name; norm; rows: of a batch, mean. tid_mean, tid_var: discrepancy of single batches
-    (docs/definitions.md). shift: ||mean - mu|| / ||sigma||, spread: ||s - sigma|| / ||sigma|| with
+    name; norm; rows: of a batch, mean; calls of the module for a batch, at most. tid_mean, tid_var:
+    discrepancy of single calls (docs/definitions.md), mean over those of a batch. shift: ||mean - mu|| / ||sigma||, spread: ||s - sigma|| / ||sigma|| with
     mean and s of the data, s^2 with the divisor n - 1 of each batch; the noise of the batches is
     subtracted. feature, largest: where |mean - mu| / sigma is largest, and (mean - mu) / sigma
     there. value: Interval of the measure with batch statistics at this site alone, or None; share:
@@ -47,6 +47,7 @@ class SiteAudit:
     def __init__(self, gauge):
         self.name, self.norm, self.frozen = gauge.name, gauge.site.norm, gauge.frozen
         self.share = self.value = None
+        self.calls = gauge.moments.calls
         self.overflows = gauge.overflows and not gauge.frozen
         self.finite = bool(gauge.mean.isfinite().all() and gauge.variance.isfinite().all())
         nothing = Interval(math.nan)
@@ -62,9 +63,9 @@ class SiteAudit:
         rows, sigma = moments.rows, variance.sqrt()
         scale = sigma.norm().item()
         self.rows = rows.mean().item()
-        apart, uneven = moments.means - mean, moments.variances.sqrt() - sigma
-        self.tid_mean, self.tid_var = (mean_of((part.norm(dim=1) / scale).tolist())
-                                       for part in (apart, uneven))
+        self.tid_mean, self.tid_var = (mean_of([one / scale for one in part])
+                                       for part in zip(*moments.apart(mean, sigma)))
+        apart = moments.means - mean
         self.shift = length([Group(apart, rows)], scale)
         self.spread = length([deviations(moments, variance)], scale)
         self.feature, self.largest = largest([Group(apart, rows)], sigma)
@@ -77,7 +78,8 @@ class SiteAudit:
     @property
     def divisor(self):
         """1 - sqrt((n - 1)/n): tid_var of rows whose unbiased variance is the running one."""
-        return 1 - math.sqrt(max(self.rows - 1, 0) / self.rows)
+        rows = self.rows / max(self.calls, 1)  # of a call
+        return 1 - math.sqrt(max(rows - 1, 0) / rows)
 
     @property
     def biased(self):
@@ -110,6 +112,8 @@ def _notes(site, gauge):
         found.append("never updated")
     if site.frozen:
         found.append("frozen: training uses its buffers too")
+    if site.calls > 1:
+        found.append(f"{site.calls} calls for a batch, each with batch statistics of its own")
     if site.biased:
         found.append(f"divisor bias, no drift: tid_var is 1 - sqrt((n - 1)/n) = {site.divisor:.4f}")
     elif site.drifts:
@@ -148,7 +152,7 @@ class Audit:
     def repair(self):
         """{name: tensor} of recomputed running means and variances, for
         model.load_state_dict(audit.repair(), strict=False): mean and unbiased variance of the rows
-        of all batches. Without sites whose buffers would overflow. The model is not changed."""
+        of all batches, within calls. Without sites whose buffers would overflow. The model is not changed."""
         return {name: value.clone() for name, value in self._repaired.items()}
 
     def __str__(self):

@@ -107,6 +107,33 @@ class Forwards(Case):
         audit = self.same_as_training(Twice(), lambda: torch.randn(6, 5) * 3)
         self.assertEqual(audit.sites[0].rows, 12)
 
+    def test_calls_of_other_means(self):
+        """Buffers that are PyTorch's own averages have no drift, and repair() is as good."""
+        class Siamese(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm, self.out = nn.BatchNorm1d(5), nn.Linear(10, 2)
+
+            def forward(self, x):
+                return self.out(torch.cat([self.norm(x), self.norm(x + 4)], 1))
+        batches = pairs()
+        model = trained(Siamese(), batches)
+        torch.optim.swa_utils.update_bn(batches, model)
+        audit = statrec.audit(model.train(), batches, F.cross_entropy)
+        site = audit.sites[0]
+        self.assertEqual((site.calls, site.rows), (2, 128))
+        self.assertIn("2 calls for a batch, each with batch statistics of its own", site.notes)
+        self.assertNotIn("drift", site.notes)
+        self.assertLess(site.spread.value, 1e-3)
+        rows = [batch[0] + shift for batch in batches for shift in (0, 4)]
+        sigma = model.norm.running_var.sqrt()
+        self.near(site.tid_mean.value, mean([
+            ((x.mean(0) - model.norm.running_mean).norm() / sigma.norm()).item() for x in rows]))
+        self.near(site.tid_var.value, mean([
+            ((x.std(0, correction=0) - sigma).norm() / sigma.norm()).item() for x in rows]), 1e-4)
+        losses = audit.measures["loss"]
+        self.near(losses.mean("recomputed").value, losses.mean("running").value, 0.02)
+
     def test_scripted_part(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -28,8 +28,7 @@ class SiteShift:
             self._measure(a, b)
 
     def _measure(self, a, b):
-        weights = (a.rows - 1).clamp(min=0)
-        weights = weights if weights.sum() > 0 else a.rows
+        weights = a.freedom
         variance = weights @ a.unbiased() / weights.sum()
         center, sigma = a.means[0], variance.sqrt()
         scale = sigma.norm().item()
