@@ -215,7 +215,9 @@ sr_status sr_set_alpha_backward(sr_recorder *r, int site, double alpha_bwd);
 int64_t sr_projected_bytes(const sr_recorder *r);
 int64_t sr_vectors_every(const sr_recorder *r);
 
-/* Begins a forward and backward pass. step: unique and increasing. */
+/* Begins a forward and backward pass. step: unique and increasing. The first step reserves disk
+ * space for the metadata, some 8 bytes a feature and at most options.size_limit; SR_IO if the file
+ * system has less. */
 sr_status sr_begin_step(sr_recorder *r, int64_t step);
 /* Whether the current step records vectors; if not, they need not be put. False outside a step. */
 bool sr_wants_vectors(const sr_recorder *r);

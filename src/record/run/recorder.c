@@ -332,6 +332,7 @@ sr_status recorder_declare(sr_recorder *r) {
     w->sync_flushes = r->options.sync == SR_SYNC_FLUSH;
     w->sync_end = r->options.sync != SR_SYNC_NONE;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
+    w->size_limit = r->options.size_limit;
     char room[PATH_MAX];
     const char *const part = part_file_at(r, r->part, room);
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK &&
