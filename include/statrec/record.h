@@ -152,7 +152,8 @@ typedef struct sr_site {
     sr_repeat repeat;
 } sr_site;
 
-/* Values of one step; names as in SR_STEP_INTS and SR_STEP_REALS. */
+/* Values of one step; names as in SR_STEP_INTS and SR_STEP_REALS. Negative update, tokens, lr and
+ * grad_norm are rejected (SR_USAGE); NaN: not known. */
 typedef struct sr_step {
     size_t size;
     int64_t update, tokens;
@@ -225,7 +226,7 @@ bool sr_wants_vectors(const sr_recorder *r);
 /* Puts statistics of the current step, value [width of the site]. sr_end_step derives the scalars
  * that follow from vectors and rows; put the others by sr_put_scalar. At a site of SR_FAMILY_NONE
  * that is not observed, sum_g, sum_gx, nu, Gamma_t and Lambda_t are rejected (SR_USAGE): they have
- * no meaning without a family. (sr_take_* and sr_put_backward store sum_g and sum_gx there, with
+ * no meaning without a family. Negative sigma2_B and psi2_B are rejected (SR_USAGE). (sr_take_* and sr_put_backward store sum_g and sum_gx there, with
  * SIGMA's xhat.) */
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows);
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
@@ -250,7 +251,8 @@ sr_family sr_family_find(const char *name);
  * batch. gamma [channels]: its gain, copied; NULL: ones. x is not copied: keep it and its mask
  * unchanged until sr_take_backward. dy: the gradient of the output, of the same shape; x.valid
  * counts for both, and dy.valid is not read. A backward pass matches the last unmatched forward
- * pass; extra ones are ignored. A merging site may have up to 4096 unmatched forward passes.
+ * pass; extra ones are ignored, but one without any forward pass of the site in the step is an error
+ * (SR_STATE). A merging site may have up to 4096 unmatched forward passes.
  * sr_site.repeat sets how several passes of a step combine. Without any backward pass the last
  * forward pass counts.
  *
@@ -269,7 +271,8 @@ sr_status sr_take_forward(sr_recorder *r, int site, const sr_tensor *x, const fl
 sr_status sr_take_backward(sr_recorder *r, int site, const sr_tensor *dy);
 
 /* Moments of a forward pass that the host program computed (on a device, or in another process),
- * over valid rows, [width] each. The variance is biased. gamma NULL: ones. */
+ * over valid rows, [width] each. The variance is biased. A negative variance or mean square is
+ * rejected (SR_USAGE): put 0 where it is rounding. gamma NULL: ones. */
 typedef struct sr_forward {
     size_t size;
     int64_t rows, samples, padded; /* samples 0: unknown */
