@@ -165,7 +165,8 @@ typedef struct sr_step {
  * directory is missing or not writable. Changes nothing. */
 sr_status sr_check_path(const char *path, bool force, sr_failure *why);
 
-/* Rejects an existing PATH or PATH.part (SR_EXISTS) unless force. NULL on failure. */
+/* Rejects an existing PATH or PATH.part (SR_EXISTS) unless options.force, which hints call --force as
+ * programs do; and, with force too, a PATH.part that another recorder is writing. NULL on failure. */
 sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *why);
 
 /* NULL, or why PATH.part.lock keeps other writers out instead of a lock of the system, in one line:

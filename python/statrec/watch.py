@@ -138,7 +138,7 @@ class Watch:
         if self._ranks.writes:
             told = dict(program=os.path.basename(sys.argv[0] or "python"),
                         version=f"statrec.watch {version}",  # diagnose judges watched models by it
-                        model=type(model).__name__, loss_reduction="mean",
+                        model=type(_sites.unwrapped(model)).__name__, loss_reduction="mean",
                         threads=torch.get_num_threads(), seed=torch.initial_seed() % 2 ** 64,
                         ranks=self._ranks.told)
             self._recorder = recorder(self.path, **{**told, **options})

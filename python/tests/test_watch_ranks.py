@@ -243,6 +243,7 @@ class Ranks(WatchCase):
         first, second = self.job("merge ln")
         self.assertIsNone(second["run"])
         self.assertEqual(first["run"]["options"]["ranks"], "all of 2")
+        self.assertEqual(first["run"]["options"]["model"], "Sequential")
         self.assertEqual(first["run"]["sites"][0]["repeat"], "merge")
         self.assertEqual(first["run"]["sites"][0]["name"], "1")
         self.one_process(first["run"])

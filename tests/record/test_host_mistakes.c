@@ -139,6 +139,19 @@ static void test_negative(void **state) {
     end_step((sr_step){.loss = -1, .epoch = NAN, .lr = NAN, .grad_norm = NAN}, NULL);
 }
 
+/* Also with force: the writer may be this process. */
+static void test_two_recorders_of_a_file(void **state) {
+    (void)state;
+    sr_options o = run_options();
+    sr_failure why = {0};
+    o.force = true;
+    sr_recorder *r = run_create(sample_path("both.h5"), o);
+    assert_null(sr_create(sample_path("both.h5"), &o, &why));
+    check_failure(&why, SR_EXISTS, "both.h5.part: another run is writing this file");
+    assert_string_equal(why.hint, "use another name, or end that run");
+    run_finish(r);
+}
+
 static void test_inner(void **state) {
     (void)state;
     float x[ROWS * WIDTH], dy[ROWS * WIDTH];
@@ -456,13 +469,21 @@ static void test_earlier_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_negative),
-        cmocka_unit_test(test_inner),           cmocka_unit_test(test_options),
-        cmocka_unit_test(test_singular_values), cmocka_unit_test(test_site),
-        cmocka_unit_test(test_replicas),        cmocka_unit_test(test_depths),
-        cmocka_unit_test(test_idle_alpha),      cmocka_unit_test(test_pn_without_alpha),
-        cmocka_unit_test(test_order),           cmocka_unit_test(test_resume_without_rows),
-        cmocka_unit_test(test_elsewhere),       cmocka_unit_test(test_earlier_files),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_negative),
+        cmocka_unit_test(test_two_recorders_of_a_file),
+        cmocka_unit_test(test_inner),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_singular_values),
+        cmocka_unit_test(test_site),
+        cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_depths),
+        cmocka_unit_test(test_idle_alpha),
+        cmocka_unit_test(test_pn_without_alpha),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_resume_without_rows),
+        cmocka_unit_test(test_elsewhere),
+        cmocka_unit_test(test_earlier_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
