@@ -123,7 +123,7 @@ typedef struct averaging {
     const kept_format *kept;
     const alphas *alpha;
     int64_t left_out[ALPHAS]; /* rows without a distance, of each alpha */
-    float *batch;             /* [piece, width] */
+    float *batch;             /* [rows of a chunk, width] */
     double *running;          /* [alphas, width] */
 } averaging;
 

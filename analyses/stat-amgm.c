@@ -69,7 +69,7 @@ typedef struct tested {
     double *next;    /* [width] */
 } tested;
 
-/* What is found at a step. */
+/* Results at a step. */
 typedef struct finding {
     bool tested, outlier, finite;
     double ratio, excess;
@@ -180,8 +180,8 @@ static void add_finding(sum_of_site *s, const finding *f, int64_t step) {
     }
 }
 
-/* Rows from the beginning: the window before the first step of the phase is full where it can
-   be. */
+/* Tests rows from the beginning, so that the window before the first step of the phase is full if
+   possible. */
 static sr_status test_rows(stat_table *t, const site_choice *at, tested *a, sum_of_site *sum,
                            sr_failure *why) {
     const settings *s = t->settings;

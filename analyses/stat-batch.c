@@ -30,12 +30,12 @@ static const option rows[] = {
 typedef struct point {
     const char *model, *data, *norm;
     const sr_run_metric *metric; /* as the run declares it */
-    int group;                   /* of replicates */
+    int group;                   /* group of replicates */
     double size, value;
     int64_t updates;
 } point;
 
-/* Of running text neither option bounds the tokens of a pass: batch-size counts sequences there. */
+/* In running text neither option bounds the tokens of a pass: batch-size counts sequences there. */
 static sr_status read_size(sr_runfile *run, double *size, sr_failure *why) {
     run_word counts;
     summary s = {.median = NAN};

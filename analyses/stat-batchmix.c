@@ -156,7 +156,7 @@ static void note_run(const result *r, int64_t count, tsv *t) {
 
 /* -- the sites ------------------------------------------------------------------------------- */
 
-/* Which parts there are, and what refuses the others. */
+/* Chooses the parts of the analysis, and notes why others are left out. */
 static void choose_parts(const mix_site *m, result *r, tsv *t) {
     for (int part = 0; part < MIX_PARTS && m->rows > 0; part++) {
         const mix_model model = mix_model_of(m, (mix_part)part);
@@ -254,7 +254,7 @@ int main(int argc, char **argv) {
                 "Keeps up to 21 numbers in memory for each row of vectors.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .state = sizeof(result *), /* of the chosen sites */
+        .state = sizeof(result *), /* results of the chosen sites */
         .head = examine_all,
         .columns = declare_columns,
         .rows = print_results,

@@ -14,7 +14,7 @@
  * interval contains 1, the verdict is `no difference shown`.
  *
  * A group of one run has no spread between seeds. Its interval covers the steps of this run, and
- * another seed of the method may lie outside. So the verdict says `in these runs`.
+ * another seed of the method may lie outside. So the verdict is qualified with `in these runs`.
  *
  * Steps are assumed stationary: --burn-in skips the first steps, --phase and --after choose among
  * the others. Sites match by name or by depth (stored in the run file). --match first and last take
@@ -126,7 +126,7 @@ static sr_status interval(const settings *s, const group_sample *x, const group_
     return SR_OK;
 }
 
-/* A pair of one group beside the first: what its rows say. */
+/* A pair of a group and the first group: values of its rows. */
 typedef struct compared {
     int run, runs; /* runs 0: the group has no such series */
     int64_t site, count, nonfinite, block;
@@ -183,8 +183,8 @@ static void print_pair(const comparison *p, const statistic *stat, const group_s
 
 /* -- all of them ------------------------------------------------------------------------------ */
 
-/* Results are found statistic by statistic and group by group, so that each dataset is read once,
- * and printed by site: in between they are in a file that has no name. */
+/* Results are computed statistic by statistic and group by group, so that each dataset is read
+ * once. They are printed by site; an unnamed temporary file holds them in between. */
 static sr_status spool_failed(sr_failure *why) {
     return sr_fail(why, SR_IO, "temporary file of results: %s", strerror(errno));
 }
@@ -386,7 +386,7 @@ static void note_method(const comparison *p, int64_t pairs, tsv *t) {
                  (long long)intervals, (100 - p->s->level) / 100 * (double)intervals);
 }
 
-/* Of runs that declare a number, but in another unit than the first. */
+/* Notes runs that declare a number, but in another unit than the first. */
 static void note_units(const comparison *p) {
     for (int i = 0; i < p->runs.c->statistics; i++)
         for (int r = 1; r < p->runs.set->count; r++)

@@ -9,7 +9,7 @@
  *
  * The release counts padded positions in N; here N is the number of valid rows. A sigma_m of zero
  * gives infinity. It is exact for m > N. Otherwise the spectra come from X^T X in double, which
- * resolves sigma_m down to 5e-7 of sigma_1 and may turn smaller ones into 0; X itself in float32
+ * resolves sigma_m down to 5e-7 of sigma_1 and may turn smaller ones into 0. X itself in float32
  * has a precision of about 1e-7.
  */
 #include <math.h>
@@ -47,11 +47,11 @@ static const option rows[] = {
 
 /* -- the table ------------------------------------------------------------------------------- */
 
-/* One spectrum and where it is from. */
+/* One spectrum and its origin. */
 typedef struct spectrum {
     const char *run, *tensor;
     const sr_run_site *site;
-    int64_t place; /* of the site in the forward pass, from 1 */
+    int64_t place; /* index of the site in the forward pass, from 1 */
     int64_t step, rows;
     const double *sigma; /* [width] */
 } spectrum;
@@ -77,7 +77,7 @@ static void declare_columns(stat_table *table) {
 static void print_row(tsv *t, const spectrum *s, const char *name, double p, int64_t m,
                       double value) {
     const double most = s->sigma[0], least = s->sigma[m - 1];
-    const bool lost = least < SVD_RESOLUTION * most && m <= s->rows; /* of N values 0 is exact */
+    const bool lost = least < SVD_RESOLUTION * most && m <= s->rows; /* a zero is exact then */
     tsv_text(t, s->run);
     tsv_text(t, s->site->name);
     tsv_text(t, s->site->norm);

@@ -6,7 +6,7 @@
  * grad_norm are NaN except in the last pass of an optimizer update. With --buckets a run is cut
  * into parts of equal steps (downsample.c).
  *
- * --gap adds what running statistics cost in evaluation, for metrics that a run validated both
+ * --gap adds the loss from running statistics in evaluation, for metrics that a run validated both
  * ways:
  *
  *     NAME_gap       = NAME - NAME_batch, its sign turned where more is better
@@ -52,7 +52,7 @@ static const option rows[] = {
     PHASE_OPTION(AT(phase)),
 };
 
-/* What a column is of a metric. */
+/* The part of a metric in a column. */
 typedef enum { ITSELF, GAP, GAP_MEAN, GAP_LOW, GAP_HIGH, GAP_END } gap_part;
 
 typedef struct column {
@@ -61,7 +61,7 @@ typedef struct column {
     const sr_run_metric *metric; /* NULL: none */
     const sr_run_declared *own;  /* a number per step that the runs declare; NULL: the format's */
     gap_part gap;
-    char *of; /* of a gap: the name of its metric, then that of the column; malloc'd */
+    char *of; /* for a gap: the name of its metric, then of the column; malloc'd */
 } column;
 
 #define WHOLE(column, text)      {.name = #column, .definition = text, .whole = true},
@@ -270,7 +270,8 @@ static bool has_step(const run_set *set, const char *words) {
     return false;
 }
 
-/* Of several words one must be a column; the others are columns without values, as of metrics. */
+/* Among several words one must be a column; the others are columns without values, as for
+ * metrics. */
 static sr_status step_columns_make(group *e, const run_set *set, const char *words,
                                    sr_failure *why) {
     const bool any = has_step(set, words);

@@ -7,9 +7,9 @@
  * at the last recorded step; --steps all: at every recorded step; --per-feature: the ratios
  * themselves.
  *
- * --bounds: what the paper's Lemma 2 and Theorem 4 assume and conclude, from the scalars of
- * statrec train --theorems-every (src/observe/theorem_scalars.c): the largest value of all steps
- * against the limit, where there is one. docs/definitions.md names the paper's equations.
+ * --bounds: assumptions and conclusions of the paper's Lemma 2 and Theorem 4, from the scalars of
+ * statrec train --theorems-every (src/observe/theorem_scalars.c). Prints the largest value of all
+ * steps, against the limit if it has one. docs/definitions.md names the paper's equations.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static sr_status find_largest(const sr_runfile *run, int64_t site, const bound *
     return status;
 }
 
-/* Theorem 4 is about nu, whose alpha is that of the backward pass. */
+/* Theorem 4 is about nu, which uses alpha of the backward pass. */
 static double limit_of(const sr_runfile *run, const sr_run_site *site, const bound *b) {
     if (b->limit != OF_ALPHA) return b->limit == ONE ? 1 : NAN;
     return 1 / (1 - run_alpha_backward(run, site));

@@ -1,18 +1,20 @@
 /* Runs against the reference of their task: gap of a validation metric, discrepancy of the last
- * batch-normalized site, and number of sites with statistics over the batch (Regularized BN,
- * NeurIPS 2022: discrepancy against gap across tasks; gap against the number of replaced layers).
+ * batch-normalized site, and number of sites with statistics over the batch. Regularized BN
+ * (NeurIPS 2022) shows discrepancy against gap across tasks, and gap against the number of replaced
+ * layers.
  *
  *     gap = value - reference, or reference - value if less is better:
  *           positive if the run is better than its reference; NaN if the metric has no direction
  *
  * A task: runs of one model and one data set (data, data-dir, source and target of the
  * configuration). References are the runs with the fewest batch sites (an LN run has none). A run
- * uses the reference whose configuration differs in the fewest lines, of several that of its seed,
- * and then the first given one. So pre-norm goes with pre-norm and seed with seed. The value is at
- * the evaluation with the smallest valid_loss, as in stat-table (--pick last: the last finite one).
- * The discrepancy is of the last BN layer (--site last-bn of the other analyses). It comes from the
- * final pass, else it is the mean over the last tenth of the steps. --phase takes the mean over the
- * steps of a phase or half of training instead, without the burn-in.
+ * uses the reference whose configuration differs in the fewest lines. Among several it is the one
+ * with its seed, then the first given one. So pre-norm goes with pre-norm and seed with seed. The
+ * value is at the evaluation with the smallest valid_loss, as in stat-table (--pick last: the last
+ * finite one). The discrepancy is measured at the last BN layer (--site last-bn of the other
+ * analyses). It comes from the final pass, else it is the mean over the last tenth of the steps.
+ * --phase takes the mean over the steps of a phase or half of training instead, without the
+ * burn-in.
  *
  * Intervals cover replicates, runs that differ only in the seed (replicates.c): Student's interval
  * for the mean of the group. Gaps are paired by the references of the runs. A single run has no
@@ -21,9 +23,9 @@
  * --split prints where runs lose (gap_split.c): training, generalization and discrepancy, whose sum
  * is the difference of the metric. The first run and its replicates are the references; each other
  * run is paired with the reference of its seed. With --same-settings, for runs of several tasks or
- * settings, the references are all runs with the first run's normalization; a run goes with the one
- * that differs in normalization and seed alone. Groups of replicates have one row per evaluation,
- * or one for the last third of the evaluations.
+ * settings, the references are all runs with the first run's normalization. A run uses the one that
+ * differs in normalization and seed alone. Groups of replicates have one row per evaluation, or one
+ * for the last third of the evaluations.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -169,7 +171,7 @@ static int find_reference(const result *r, int count, int of) {
 
 typedef enum { OF_TID, OF_VALUE, OF_GAP, INTERVALS } interval_of;
 
-/* Of group g: each quantity's interval, and how many runs there are. */
+/* Group g: each quantity's interval, and the number of runs. */
 typedef struct replicates {
     int runs;
     double low[INTERVALS], high[INTERVALS];

@@ -16,8 +16,8 @@
  * part, sqrt(n) d g, by the norm of the whole dx. It depends on neither loss, tokens, width nor
  * scale (statistic_forms.c).
  *
- * /vectors suffice only if /sites/family says that these formulas hold: sigma for the first two,
- * psi for the third. In older files they hold for bn and rbn, pnv and mabn.
+ * /vectors suffice only if these formulas hold for /sites/family: sigma for the first two, psi for
+ * the third. In older files they hold for bn and rbn, pnv and mabn.
  */
 #include <math.h>
 

@@ -80,7 +80,7 @@ static void declare_columns(tsv *t) {
     tsv_header(t);
 }
 
-/* What is found step by step, of one site. */
+/* Results of one site, step by step. */
 typedef struct distances {
     double mean, var; /* largest ones; NaN: none */
     int64_t nonfinite;
@@ -161,7 +161,7 @@ static double largest_difference(double most, const double *a, const double *b,
     return largest < 0 || most >= largest ? most : largest;
 }
 
-/* Rows where a statistic is not finite. v [STATISTICS][count]; look: those to look at */
+/* Rows where a statistic is not finite. v [STATISTICS][count]; look: the statistics to check */
 static int64_t count_nonfinite(double *const *v, const bool *look, int64_t count) {
     double odd[BLOCK] = {0}; /* x - x is NaN of NaN and of infinities */
     int64_t rows = 0;

@@ -45,7 +45,8 @@ static const option rows[] = {
 
 /* -- series of one run ----------------------------------------------------------------------- */
 
-/* Scratch of the threads takes room of the series; kept parts take a KEPT-th of it at most. */
+/* Scratch memory of the threads counts as memory of series; kept parts take a KEPT-th of it at
+ * most. */
 enum { THREADS_MOST = 8, KEPT = 16 };
 
 /* A series, and its place among the rows of the table. */
@@ -55,8 +56,8 @@ typedef struct chosen {
     int place;
 } chosen;
 
-/* What the rows of a run are about, read and measured some series at a time. `kept`: a statistic
- * after the other, since a dataset has all sites. The parts of all series are printed then. */
+/* The series of a run's rows, read and measured some at a time. `kept`: one statistic after the
+ * other, since a dataset has all sites. The parts of all series are printed then. */
 typedef struct batch {
     chosen *one;     /* [count] */
     series *of;      /* [count] the same series */
@@ -233,7 +234,7 @@ static int by_place(const void *a, const void *b) {
     return ((const chosen *)a)->place - ((const chosen *)b)->place;
 }
 
-/* The series of sites begin .. end - 1 of the choice, which are of one run. */
+/* The series of sites begin .. end - 1 of the choice, all in one run. */
 static sr_status batch_choose(batch *b, const stat_table *t, int64_t begin, int64_t end,
                               sr_failure *why) {
     const choice *c = &t->chosen;

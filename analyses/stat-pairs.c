@@ -5,7 +5,7 @@
  *     x       an entry of the input of the site, of a valid row
  *     xhat    (y - beta)/gamma, the output there before gain and bias; NaN if gamma is 0
  *
- * In the order in which they were drawn; float32 as recorded.
+ * Pairs are in the order in which they were drawn, float32 as recorded.
  */
 #include <math.h>
 #include <stdlib.h>

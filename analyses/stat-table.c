@@ -45,7 +45,7 @@ static const option rows[] = {
 
 /* -- metrics beside the usual ones ------------------------------------------------------------ */
 
-/* What the runs declare and measured besides the columns that every table has. */
+/* Other metrics that the runs declared and measured, besides the columns of every table. */
 typedef struct other_metrics {
     const sr_run_metric **metric; /* [count], of the first run that has a value */
     int64_t capacity;
@@ -74,15 +74,15 @@ typedef struct evaluations {
     double loss, ppl, accuracy, best, best_step;
 } evaluations;
 
-/* What a run has in its row, read while its file was open. */
+/* Values in a run's row, read while its file was open. */
 typedef struct row {
     double epoch, seconds, loss, discrepancy[2];
     evaluations e;
-    int64_t site;  /* of the discrepancy; -1: none */
+    int64_t site;  /* site of the discrepancy; -1: none */
     double *other; /* [metrics of the run] of the last evaluation */
 } row;
 
-/* What a table has besides the usual columns. */
+/* Columns besides the usual ones. */
 typedef struct columns {
     other_metrics others;
     published_values published; /* empty without --published-table */
@@ -92,8 +92,8 @@ typedef struct columns {
 
 /* -- columns --------------------------------------------------------------------------------- */
 
-/* Declares a column of losses: the unit is that of valid_loss where the runs declare one. What
- * such a program trains on has none. */
+/* Declares a column of losses in the unit of valid_loss, if the runs declare it. The training loss
+ * of such a program has no unit. */
 static void declare_loss(stat_table *table, const char *name, const char *what, const char *more) {
     const sr_run_metric *m = metric_find(table->set, "valid_loss", strlen("valid_loss"));
     const bool nats = !m || strncmp(m->unit, "nats", 4) == 0, train = strcmp(name, "loss") == 0;

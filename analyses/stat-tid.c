@@ -97,7 +97,7 @@ static const statistic released[] = {
 
 /* -- the final pass -------------------------------------------------------------------------- */
 
-/* What one run found; value[SR_FINAL_COUNT] are [S]. */
+/* Results of one run; value[SR_FINAL_COUNT] are [S]. */
 typedef struct final_pass {
     int64_t batches, sites;
     double *value[SR_FINAL_COUNT];

@@ -3,17 +3,17 @@
  *   bench_analysis BIN [ROUNDS] [STEPS]      default 5 rounds, 10000 steps; BIN holds the programs
  *
  * Makes a run file of STEPS x 13 sites x d 512 x the six vectors that stat-distance needs for all
- * of its five statistics (1.6 GB at 10000 steps) in $TMPDIR. A round times, one after the other,
+ * five of its statistics (1.6 GB at 10000 steps) in $TMPDIR. A round times, one after the other,
  *
  *   read      a process that reads these six datasets with H5Dread into one buffer, READ_ROWS whole
- *             rows of each, then the next rows: the order in which they lie in the file, and the
- *             fastest of the sizes and orders that were tried (64 to 1024 rows, dataset by dataset)
+ *             rows of each, then the next rows: in file order, with the fastest of the sizes and
+ *             orders tried (64 to 1024 rows, dataset by dataset)
  *   analysis  stat-distance --from vectors, start to end, loading the program included
  *
- * the same beside one process that does nothing but compute (`busy`), and with the file dropped from the page
- * cache before each (`cold`). Wall, user and
- * system time are medians over the rounds; `ratio` is speed of the analysis as a part of the speed
- * of reading; `peak` the largest resident size of any round.
+ * Then the same beside a process that only computes (`busy`), and with the file dropped from the
+ * page cache before each (`cold`). Wall, user and system time are medians over the rounds. `ratio`
+ * is the analysis's speed divided by the reading speed; `peak` is the largest resident size of any
+ * round.
  */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
@@ -92,7 +92,7 @@ static void make_run(const char *path, int64_t steps) {
     if (sr_close(r, &f, &why) != SR_OK) give_up(why.text);
 }
 
-/* -- what is timed --------------------------------------------------------------------------- */
+/* -- timed processes ------------------------------------------------------------------------- */
 
 static hsize_t least(hsize_t a, hsize_t b) {
     return a < b ? a : b;

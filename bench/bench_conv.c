@@ -2,11 +2,11 @@
  *
  *   bench_conv [THREADS] [ROUNDS] [BATCH] [WAY]
  *
- * Every round runs every pass of every shape once; the table has the medians over ROUNDS (default
- * 21), and the sums over the network's 19 convolutions (no backward-data pass for the stem, whose
- * input is the image). `best` is the fastest round: what the machine does when nothing else runs.
- * WAY: 'direct' (oneDNN; with `make DNNL=0` im2col and gemm) or 'winograd' (the default: minimal
- * filtering where training uses it).
+ * Every round runs every pass of every shape once. The table has the medians over ROUNDS (default
+ * 21), and the sums over the network's 19 convolutions. The stem has no backward-data pass, because
+ * its input is the image. `best` is the fastest round: the speed without other work on the machine.
+ * WAY: 'direct' (oneDNN; with `make DNNL=0` im2col and gemm) or 'winograd' (the default: Winograd
+ * if training uses it).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -44,7 +44,7 @@ typedef struct bench {
     int figures;
 } bench;
 
-/* Of "NAME\tA.h5 B.h5 [MORE.h5...] ...". */
+/* Number of runs that a figure takes, from "NAME\\tA.h5 B.h5 [MORE.h5...] ...". */
 static int runs_of(const char *line) {
     const char *takes = strchr(line, '\t');
     int runs = 0;

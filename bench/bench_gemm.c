@@ -1,15 +1,17 @@
-/* bench_gemm.c -- speed of gemm() on the products of the mini Transformer (1024 tokens, d 128,
- * FFN 256, vocabulary 4000) and of gemm_chunk() on those of its attention heads.
+/* bench_gemm.c -- speed of gemm() on the products of the mini Transformer (1024 tokens, d 128, FFN
+ * 256, vocabulary 4000) and of gemm_chunk() on its attention heads' products.
  *
  *   bench_gemm [THREADS] [ROUNDS]
  *
- * Every round times every product once with one thread and once with THREADS (default 2); the
- * table has the medians over ROUNDS (default 15), so that a slow moment of the machine does not hit
- * one line only, and the best rounds. Medians with THREADS of the same products (heads: none) are
- *   library   made by oneDNN or OpenBLAS (gemm.c), what they are without tiles
- *   far       of operands and results that are in another place each time, in no cache of a core
+ * Every round times every product once with one thread and once with THREADS (default 2). The table
+ * has the best rounds and the medians over ROUNDS (default 15), so that a slow moment of the
+ * machine does not affect a single line. It has medians with THREADS of the same products (except
+ * heads):
+ *   library   by oneDNN or OpenBLAS (gemm.c), as without tiles
+ *   far       operands and results at another address each time, in no core's cache
  *   bf16      gemm_bf16(), packing included
- * Numbers are random: of others, whose digits are few, tiles make more. For the other library build with `make DNNL=0`.
+ * Numbers are random: tiles are faster on numbers with few digits. For the other library build with
+ * `make DNNL=0`.
  */
 #include <omp.h>
 #include <stdio.h>
@@ -51,7 +53,7 @@ static bool is_head(const shape *s) {
     return s->name[0] == 'h';
 }
 
-/* Where in ROOM the i-th matrix of so many numbers is. */
+/* Offset in ROOM of the i-th matrix of `count` numbers. */
 static int64_t place_of(int64_t count, int i) {
     const int64_t line = 16, size = (count + line - 1) / line * line;
     return i % (ROOM / size) * size;

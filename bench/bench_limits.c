@@ -1,17 +1,17 @@
-/* bench_limits.c -- what this machine can do at most, and what we were built with.
+/* bench_limits.c -- limits of this machine, and the compiler and libraries of this build.
  *
  *   bench_limits [THREADS] [ROUNDS] [MEGABYTES]
  *
- * fma    float32 multiply-adds on registers, two operations each, in as many independent chains of
- *        the widest vectors of this build as hide their latency
- * read   sum of three arrays of MEGABYTES (128) each, which should be several times the last cache
- * copy   a = 2 b                           bytes: b and a once
- * triad  a = b + 2 c                       bytes: b, c and a once
+ *   fma    float32 multiply-adds on registers, two operations each, in as many independent chains
+ *          of this build's widest vectors as hide their latency
+ *   read   sum of three arrays of MEGABYTES (128) each, several times the last cache
+ *   copy   a = 2 b                           bytes: b and a once
+ *   triad  a = b + 2 c                       bytes: b, c and a once
  *
- * Bytes are those that the program asks for: that a processor reads a line before it writes it is
- * not counted. Lines are asked for AHEAD of their use, as processors do not guess far enough. Every round measures each line once, with one thread and with THREADS (2); the table
- * has the median of ROUNDS (15) and the best round. `#` lines: compiler, libraries as they are linked,
- * and their instruction sets.
+ * Counts the bytes that the program requests, not that a processor reads a line before it writes
+ * it. Lines are prefetched AHEAD of their use, because processors prefetch too few. Every round
+ * measures each line once, with one thread and with THREADS (2). The table has the median of ROUNDS
+ * (15) and the best round. `#` lines: compiler, linked libraries and their instruction sets.
  */
 #include <cblas.h>
 #include <hdf5.h>
@@ -48,7 +48,7 @@ enum { CHUNK = 64, AHEAD = 1024 }; /* numbers */
 
 typedef struct memory {
     real *array[ARRAYS];
-    int64_t count; /* of numbers of an array, a multiple of BLOCK */
+    int64_t count; /* numbers per array, a multiple of BLOCK */
     double sink;   /* so that no loop is left out */
 } memory;
 

@@ -7,10 +7,10 @@
  *   read      a process that reads every dataset of the file with H5Dread, in order, into one buffer
  *   stat-...  every stat- program of BIN with its defaults and as many names of that file as it wants
  *
- * from the file in memory, one after the other. `ratio` is the time of reading divided by that of the
- * analysis: how fast it is as a part of the speed of reading all. `peak` is the resident size of
- * the process. A `#` line names each program that such a run does not allow (vectors, spectra), or
- * that took a minute and was stopped.
+ * from the file in memory, one after the other. `ratio` is the reading time divided by the analysis
+ * time: the speed of the analysis relative to reading everything. `peak` is the resident size of
+ * the process. A `#` line names each program that cannot run on such a file (vectors, spectra), or
+ * was stopped after a minute.
  */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static int read_plainly(const char *path) {
     return H5Fclose(file) < 0 || result < 0;
 }
 
-/* -- what is timed ----------------------------------------------------------------------------- */
+/* -- timed processes --------------------------------------------------------------------------- */
 
 /* program NULL: plain reading. second NULL: the program takes one run. */
 static int be_process(const char *program, const char *path, const char *second) {
@@ -115,7 +115,7 @@ static void print_row(const char *what, cost c, double reading) {
     fflush(stdout);
 }
 
-/* Programs that refuse one run get two. */
+/* Programs that reject one run get two. */
 static void measure(const char *program, const char *path, const char *second, double reading) {
     const char *name = strrchr(program, '/') + 1;
     cost c = time_one(program, path, NULL);

@@ -3,9 +3,10 @@
  *
  *     bench_moments
  *
- * Reading is a loop that adds up the tensor's elements as they are, bits of half precision included.
- * Tensors are cycled so that each call finds its own in memory, not in cache. Processor time, the
- * least of rounds in which both take turns: other work on the machine only adds time.
+ * Reading is a loop that adds up the tensor's elements as they are, bits of half precision
+ * included. Tensors are cycled so that each call finds its own in memory, not in cache. Prints
+ * processor time, the least over rounds. Both take turns in a round: other work on the machine only
+ * adds time.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static const shape shapes[] = {
 typedef struct bench {
     const shape *shape;
     int64_t count; /* elements of a tensor */
-    size_t bytes;  /* of a tensor */
+    size_t bytes;  /* bytes of a tensor */
     int tensors;
     char *data; /* [tensors, bytes] */
     uint8_t *valid;
@@ -93,7 +94,7 @@ static sr_tensor tensor_of(const bench *b, int i) {
                    s->inner, b->valid, 0);
 }
 
-/* -- what is timed ----------------------------------------------------------------------------- */
+/* -- timed loops ------------------------------------------------------------------------------- */
 
 #define READ(type, sum_type)                                                                       \
     {                                                                                              \

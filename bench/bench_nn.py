@@ -1,11 +1,11 @@
 """usage: bench_nn.py [--device cpu|cuda] [--dtype float32|bfloat16] [--compile] [--rows N]
                   [--features N] [--rounds N] [METHOD...]
 
-Forward and backward pass of every method (or of those named) of statrec.nn on one tensor [rows, features], in time of
-torch's BatchNorm1d; rounds are interleaved, and medians are printed, and the lowest tenth of the rounds, which other
-programs that use the memory disturb less. On a CPU it is processor time, and freed memory stays with the process: otherwise
-the pages of each tensor are new at one place of the round and not at others.
-The package must be importable, as with PYTHONPATH=python.
+Forward and backward pass of every method of statrec.nn (or of those named) on one tensor [rows, features], relative
+to torch's BatchNorm1d. Rounds are interleaved. Prints the medians and the lowest tenth of the rounds, which other
+programs that use the memory disturb less. On a CPU it measures processor time, and freed memory stays with the
+process. Otherwise the pages of each tensor would be new at one point of the round and not at others. The package
+must be importable, as with PYTHONPATH=python.
 """
 import argparse
 import os
@@ -31,7 +31,7 @@ def chosen():
 
 
 def seconds(norm, x, g):
-    """Of one training call and its backward pass."""
+    """Time of one training call and its backward pass."""
     cuda = x.is_cuda
     clock = time.perf_counter if cuda else time.process_time
     if cuda:

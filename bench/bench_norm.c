@@ -2,18 +2,17 @@
  *
  *     bench_norm [METHOD ROWS FEATURES THREADS [watched]]
  *
- * The yardstick, measured in the same run on the same buffers with the same threads, is what plain
- * loops need for the same number of reads and writes:
+ * The yardstick is the time that plain loops need for the same number of reads and writes. It is
+ * measured in the same run on the same buffers with the same threads:
  *
- *     batch methods   forward: x read twice, y written        backward: x and dy read twice, dx
- * written row methods     forward: x read, y written              backward: x and dy read, dx
- * written
+ *     batch methods   forward: x read twice, y written    backward: x, dy read twice, dx written
+ *     row methods     forward: x read, y written          backward: x, dy read, dx written
  *
- * watched: with a watcher that looks at nothing, for whom the layer makes all its statistics.
+ * watched: with an empty hook, so that the layer computes all its statistics.
  *
  * Buffers are cycled so that each call finds its own in memory, not in cache. Each number is the
- * least over rounds in which the layer and its yardstick take turns: other work on the machine only
- * adds time.
+ * least over rounds, because other work on the machine only adds time. In a round the layer and its
+ * yardstick take turns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +41,7 @@ typedef struct bench {
     double sink;
 } bench;
 
-/* With one thread the processor time, which other programs do not add to. */
+/* With one thread it is processor time, which other programs do not increase. */
 static double now(const bench *b) {
     struct timespec t;
     clock_gettime(b->threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
@@ -105,7 +104,7 @@ static double plain_backward(bench *b, const set *s, bool twice) {
 
 /* -- the layer --------------------------------------------------------------------------------- */
 
-/* Method functions directly: the same calls as norm_apply makes, on buffers of ours. */
+/* Method functions directly: the same calls as norm_apply makes, on the benchmark's buffers. */
 static void time_layer(bench *b, const set *s, double *forward, double *backward) {
     norm_rows rows;
     tape_reset(s->t, rng_create(1), true, true);

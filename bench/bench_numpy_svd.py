@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Singular values of a 37,000 x 1,024 float32 matrix by numpy, for bench_svd: its default call (with
-vectors, not the full U, which would take 5 GB) and values only. usage: bench_numpy_svd.py [ROUNDS] [ROWS] [COLS]"""
+"""Singular values of a 37,000 x 1,024 float32 matrix by numpy, for bench_svd: its default call and values only. The
+default call computes vectors, but not the full U, which would take 5 GB. usage: bench_numpy_svd.py [ROUNDS] [ROWS]
+[COLS]"""
 import sys
 import time
 

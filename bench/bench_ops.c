@@ -1,11 +1,12 @@
-/* bench_ops.c -- time of the ops that are not products: attention, cross entropy, dropout,
- * relu, add, embedding, at the sizes of the mini Transformer and a long one, relu also of 67 MB; and
- * of the optimizers, as forward, on 16 million numbers. The last three do not fit into a cache.
+/* bench_ops.c -- time of the ops other than products: attention, cross entropy, dropout, relu, add
+ * and embedding. Sizes are the mini Transformer's and a long one's; relu also with 67 MB. Also the
+ * optimizers, under `forward`, on 16 million numbers. The last three do not fit into a cache.
  *
  *   bench_ops [THREADS] [ROUNDS]
  *
- * Microseconds of forward and of backward, least and median of ROUNDS (default 25). On a shared
- * machine set OMP_WAIT_POLICY=passive: a spinning thread otherwise waits for its whole time slice.
+ * Prints microseconds of forward and of backward, least and median of ROUNDS (default 25). On a
+ * shared machine set OMP_WAIT_POLICY=passive: otherwise a spinning thread waits for its whole time
+ * slice.
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ typedef struct shape {
 
 static int32_t number[LONGEST];
 
-/* Values that nobody is to change, seen as an input that wants a gradient. */
+/* Constant values as an input that wants a gradient. */
 static tensor *input(tape *t, int rank, const int64_t *dim, real *data) {
     tensor *x = tape_wrap(t, rank, dim, data);
     if (x) x->wants_grad = true;

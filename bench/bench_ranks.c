@@ -1,16 +1,18 @@
-/* bench_ranks.c -- what the exchanges of a training in several processes cost (make MPI=1 bench_ranks).
+/* bench_ranks.c -- cost of the exchanges of a training in several processes (make MPI=1
+ * bench_ranks).
  *
  *     mpirun -n R bench_ranks [ROUNDS]
  *
- * gather: ranks_allgather of w doubles of each rank, as statistics of a layer and losses take it. sum:
- * one row of gradients of each rank to the owners of its chunks, added up there, and back, as a bucket of
- * gradient_sum.c goes; nothing else is computed meanwhile. add: one row added to another. merge: what one
- * rank makes of the moments of so many ranks (src/norm/kernels/sync.c), with a plain loop in place of the exchange.
+ * gather: ranks_allgather of w doubles from each rank, as for statistics of a layer and losses.
+ * sum: one row of gradients from each rank to the owners of its chunks, added up there and sent
+ * back. It is like a bucket of gradient_sum.c, without other computation. add: one row added to
+ * another. merge: one rank merges the moments of N ranks (src/norm/kernels/sync.c), with a plain
+ * loop in place of the exchange.
  *
- * A round measures every size once, each as the mean of a few calls behind a gather in which the ranks
- * meet; times are those of the first rank. The last lines are the straight line t = a + b bytes with the
- * least sum of squared relative deviations from the medians, for gather and sum: bytes are those that one
- * rank sends. scaling.py reads the whole output.
+ * A round measures every size once, each as the mean of a few calls after a gather that
+ * synchronizes the ranks. Times are the first rank's. The last lines are the straight line t = a +
+ * b bytes for gather and sum. It has the least sum of squared relative deviations from the medians;
+ * bytes are those that one rank sends. scaling.py reads the whole output.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +45,7 @@ static const char *const names[] = {"gather", "sum", "add", "merge"};
 typedef struct one_case {
     kind kind;
     int64_t size;  /* doubles, reals, reals, ranks */
-    int calls;     /* of a measurement */
+    int calls;     /* calls per measurement */
     double *times; /* [rounds] seconds */
 } one_case;
 
@@ -59,7 +61,7 @@ static void *need(const bench *b, size_t bytes) {
     return p;
 }
 
-/* -- what is measured -------------------------------------------------------------------------- */
+/* -- measured operations ----------------------------------------------------------------------- */
 
 static void gather(bench *b, int64_t size) {
     must(b, ranks_allgather(b->ranks, b->all, size, &b->why) == SR_OK);
@@ -80,7 +82,7 @@ static void sum(bench *b, int64_t size) {
     ranks_transfer_free(t);
 }
 
-/* What an exchange would write: rows of every rank, all of one. */
+/* Stand-in for an exchange: rows of every rank, all ones. */
 static sr_status fill(void *context, double *all, int64_t width) {
     const int64_t count = *(const int64_t *)context;
     for (int64_t i = 0; i < count * width; i++) all[i] = 1;

@@ -4,26 +4,28 @@
  *   bench_step --schedule P[,P...] CASE [ROUNDS] [GB/S]
  *   bench_step --digests P[,P...] CASE [STEPS]
  *
- * A step is forward, backward and update on a batch made beforehand; with RUN.h5 every site is
- * recorded too (all vectors of every step) and the recorder's share is measured. A round is the
- * median of STEPS (5) steps, ROUNDS 0: one for every line of standard input, behind the word `ready`, so that
- * processes can be measured in turn while each keeps its memory; of a line `-` without recorder, watchers and
- * observers, in the same memory as the others. The last lines are the median of the rounds, the
- * largest memory, and what
- * the mean step is made of: each kind of op, forward and backward; `optimizer`, the norm of all
- * gradients, the update and the zeros after it; `recorder`, what it does when the step is over, as its
- * look at the sites is in the time of their ops; and `rest`. Cases: the table below.
+ * A step is forward, backward and update on a batch made beforehand. With RUN.h5 every site is
+ * recorded too (all vectors of every step), and the recorder's part is measured. A round is the
+ * median of STEPS (5) steps. With ROUNDS 0 it prints `ready` and runs a round for every line of
+ * standard input. So processes can be measured in turn while each keeps its memory. For a line `-`
+ * it runs without recorder, hooks and observers, in the same memory.
  *
- * --schedule predicts a step of P threads on a machine with P cores from one core: it runs the threads of
- * every region one after another (region_schedule.h). The longest thread of each phase, with the measured costs
- * of fork, join and barrier, gives the time of each operation. GB/S, the figure of bench_limits for all
- * threads together, is what they share: no operation is faster than memory gives the numbers that it must
- * read and write. ROUNDS (5) steps of each P are interleaved with measured ones of 1 thread and of every P
- * that this machine has cores for.
+ * The last lines are the median of the rounds, the largest memory, and the parts of the mean step.
+ * Parts: each kind of op, forward and backward; `optimizer` (the norm of all gradients, the update
+ * and zeroing); `recorder` (its work after the step); `rest`. The recorder's work at the sites
+ * counts in their ops. Cases: the table below.
  *
- * --digests trains STEPS (2) steps with 1 thread and with each P, from the same weights, on any number of
- * cores, and prints a digest of all weights and running statistics: once with real threads, and once with
- * threads that run in turn, each as far ahead of the next as barriers let it. Exit status 1: two differ.
+ * --schedule predicts a step of P threads on a machine with P cores from one core. It runs the
+ * threads of every region one after another (region_schedule.h). The longest thread of each phase,
+ * with the measured costs of fork, join and barrier, gives the time of each operation. All threads
+ * share GB/S, the figure of bench_limits for all threads: no operation is faster than its necessary
+ * reads and writes at that rate. ROUNDS (5) steps of each P are interleaved with measured ones of 1
+ * thread and of every P, if this machine has P cores.
+ *
+ * --digests trains STEPS (2) steps with 1 thread and with each P, from the same weights, on any
+ * number of cores. It prints a digest of all weights and running statistics twice. Once with real
+ * threads, and once with threads that run in turn, each as far ahead of the next as barriers let
+ * it. Exit status 1: two differ.
  */
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +44,7 @@
 
 enum { MOST_STEPS = 100, MOST_ROUNDS = 10000, WARM = 3 };
 
-/* count: images, pairs or windows of `length` tokens. Dropout is the preset's where `drops`. */
+/* count: images, pairs or windows of `length` tokens. Dropout is the preset's if `drops`. */
 typedef struct step_case {
     const char *name, *model, *preset, *norm, *optimizer;
     task task;
@@ -61,7 +63,7 @@ static const step_case cases[] = {
      true, false},
 };
 
-/* What looks at a site. */
+/* Hooks and observer of a site. */
 typedef struct lookers {
     norm_hook_fn *forward, *backward;
     norm_observer_state *observer;
@@ -80,7 +82,7 @@ typedef struct step_bench {
     const optim_row *optimizer;
     optim_options optim;
     int64_t steps, measured;                            /* since the start; since the warm-up */
-    double optimizer_ms, hooks_ms, recorder_ms, all_ms; /* of all steps measured */
+    double optimizer_ms, hooks_ms, recorder_ms, all_ms; /* over all measured steps */
     double loss;
     sr_failure why;
 } step_bench;
@@ -247,7 +249,7 @@ static double one_round(step_bench *s) {
     return median(ms, s->steps_of_round);
 }
 
-/* Of what has no passes, the time stands under forward. */
+/* Parts without passes are printed under forward. */
 static void print_share(const step_bench *s, const char *what, double forward, double backward) {
     const double steps = (double)s->measured;
     printf("%s\t%s\t%.2f\t%.2f\t%.1f\n", s->of->name, what, forward / steps, backward / steps,
@@ -279,7 +281,7 @@ static void print_result(const step_bench *s, double ms) {
     print_shares(s);
 }
 
-/* Until the memory is what later steps have. */
+/* Runs steps until the memory is as large as in later steps. */
 static bool warm_up(step_bench *s, bool served) {
     for (int i = 0; i < WARM; i++)
         if (!one_step(s)) return false;
@@ -289,7 +291,7 @@ static bool warm_up(step_bench *s, bool served) {
     return fflush(stdout) == 0;
 }
 
-/* Puts aside who looks at the sites, or back. */
+/* Sets the hooks and observers of all sites aside, or restores them. */
 static void swap_lookers(step_bench *s) {
     for (int i = 0; i < s->model->sites; i++) {
         norm_site *site = s->model->site[i];

@@ -1,12 +1,12 @@
 /* bench_svd.c -- singular values of an embedding matrix: svd_singular_values() against LAPACK's
- * sgesdd (no vectors) on the whole float matrix, both held at THREADS threads where they use any.
+ * sgesdd (no vectors) on the whole float matrix. Both are limited to THREADS threads.
  *
  *   bench_svd [THREADS] [ROUNDS] [ROWS] [COLS]     default 2 3 37000 1024
  *
- * The matrix is U diag(s) V^T rounded to float, U and V products of Householder reflectors, s
- * falling geometrically from 1 to 1e-3 (a trained embedding) or to 1e-6 (the hardest that the Gram
- * matrix resolves). A round times each once. `error` is the largest distance from s, as a part of
- * s_1: what rounding the entries to float moved is in it, for both.
+ * The matrix is U diag(s) V^T rounded to float; U and V are products of Householder reflectors. s
+ * falls geometrically from 1 to 1e-3 (a trained embedding) or to 1e-6 (the hardest that the Gram
+ * matrix resolves). A round times each once. `error` is the largest distance from s, relative to
+ * s_1; for both it includes the effect of rounding the entries to float.
  */
 #include <lapacke.h>
 #include <math.h>

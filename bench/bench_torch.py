@@ -146,7 +146,7 @@ class Attention(nn.Module):
 
 
 class Drops(nn.Module):
-    """Dropout of a residual branch, of attention weights, and behind the ReLU."""
+    """Dropout of a residual branch, of attention weights, and after the ReLU."""
 
     def __init__(self, dropout=0.0, attention=0.0, relu=0.0):
         super().__init__()
@@ -183,7 +183,7 @@ def sinusoids(length, d):
 
 
 class Embedded(nn.Module):
-    """What the text models share: an embedding that is the last product's matrix too, and positions."""
+    """Parts shared by the text models: an embedding that is also the output matrix, and positions."""
 
     def __init__(self, vocabulary, d, length, drops):
         super().__init__()

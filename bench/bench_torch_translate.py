@@ -79,7 +79,7 @@ class Translator:
         return [self.keys(x, f"decoder.{i}.cross_attention") for i in range(self.layers)], seen
 
     def step(self, token, t, past, memory, seen):
-        """log p [n, B, V] of the words behind token [n, B]; past grows by this step."""
+        """Returns log p [n, B, V] of the words after token [n, B]; past grows by this step."""
         n, beam = token.shape
         x = self.embed(token, t + PAD + 1)
         for i in range(self.layers):
@@ -100,7 +100,8 @@ class Translator:
 # -- beam search ------------------------------------------------------------------------------------
 
 class Search:
-    """Of a batch: sentence [n] are the numbers of those that go on, sum [n, B] and word [n, B, t] of theirs."""
+    """Search of a batch. sentence [n]: indices of unfinished sentences; sum [n, B] and word [n, B, t]: their
+    hypotheses."""
 
     def __init__(self, model, source, beam):
         self.model, self.beam = model, beam
@@ -177,7 +178,7 @@ def lines_of(path):
 
 
 def read_text(dictionary, text):
-    """Words by number, and the numbers of each line's words, </s> behind them."""
+    """Returns words by index, and the indices of each line's words, followed by </s>."""
     words = ["<s>", "<pad>", "</s>", "<unk>"] + [line.split()[0] for line in lines_of(dictionary)]
     number = {word: i for i, word in enumerate(words)}
     return words, [[number.get(w, UNK) for w in line.split()] + [EOS] for line in lines_of(text)]

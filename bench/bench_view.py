@@ -18,7 +18,7 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 SAMPLE = os.path.join(TOP, "sample_runs", "nlp_bn.h5")
 STATS = ("tid_mean", "tid_var", "g_mu", "dx_norm")
 MEMORY = 500  # MB
-# case, what it is, seconds at most
+# case, description, seconds at most
 CASES = (
     ("losses", "losses of the page", 2),
     ("page", "the whole page", 10),
@@ -46,7 +46,7 @@ def record(path, steps, sites):
 
 
 class Session:
-    """A page as the server has it, and what it would send."""
+    """A page as on the server, and the messages that it would send."""
 
     def __init__(self, *paths):
         from bokeh.document import Document
@@ -68,7 +68,7 @@ class Session:
 
 
 class Quiet:
-    """In place of verdict.Watch: the verdict is a row of its own."""
+    """Replaces verdict.Watch: the verdict is measured in a separate row."""
 
     def get(self, run):
         return None, ""

@@ -1,21 +1,21 @@
 """usage: bench_watch.py [ROUNDS] [CASE...]
 
-What recording costs a PyTorch training step: medians of rounds in which all ways take turns, one
-process, one thread, synthetic data. Of each case (resnet20: batch 128; bn and ln: a pre-norm encoder of
-4,096 tokens, d 512, with that norm at every site; small_bn and small_ln: 52 sites of 8,192 and 16,384
-numbers, where a step is as short as what a site costs whatever its size):
+Cost of recording in a PyTorch training step: medians of rounds. All ways take turns in a round, with one process,
+one thread, synthetic data. Cases: resnet20: batch 128. bn and ln: a pre-norm encoder of 4,096 tokens, d 512, with
+that norm at every site. small_bn and small_ln: 52 sites of 8,192 and 16,384 numbers, with steps as short as the
+fixed cost of a site. Ways of each case:
 
   bare     the step alone
-  bare2    the same once more: what the machine's noise makes of nothing
+  bare2    the same once more: the noise of the machine
   all      statrec.watch, every vector and scalar of every step
   scalars  statrec.watch, scalars alone, without the norms of gradients
-  hooks    what one writes by hand: forward and full backward hooks that take mean, variance and the two
-           sums in float64 and append them to h5py datasets, every step
+  hooks    hand-written forward and full backward hooks that take mean, variance and the two sums in float64
+           and append them to h5py datasets, every step
 
-more_percent is the median over rounds of the ratio to bare; least_percent that of the least of all
-rounds, which other work on the machine disturbs less. own_percent, of statrec.watch: processor time
-between entry and return of its hooks and of step(), to the rest of the same step. Next to nothing
-disturbs it, but what the hooks leave in the caches is not in it.
+more_percent is the median over rounds of the ratio to bare. least_percent is the ratio of the least of all rounds,
+which other work on the machine disturbs less. own_percent, of statrec.watch: processor time between entry and return
+of its hooks and of step(), relative to the rest of the same step. Almost nothing disturbs it, but it leaves out the
+effect of the hooks on the caches.
 
 Needs torch, numpy, h5py and, as tests/run_python.sh sets them, PYTHONPATH and STATREC_LIBRARY.
 """
@@ -31,7 +31,7 @@ from torch import nn
 
 import statrec
 
-STEPS = {"resnet20": 10, "bn": 3, "ln": 3, "small_bn": 30, "small_ln": 30}  # of a turn, that are counted; one goes before them
+STEPS = {"resnet20": 10, "bn": 3, "ln": 3, "small_bn": 30, "small_ln": 30}  # steps per turn, after one warm-up
 
 
 class Block(nn.Module):
@@ -178,10 +178,10 @@ WAYS = {"bare": Bare, "bare2": Bare, "all": Watch, "scalars": Scalars, "hooks": 
 
 
 def turn(case, way, directory):
-    """Seconds of a step, the least of a turn, and the median of the recorder's own share."""
+    """Returns the seconds of a step, the least of a turn, and the median of the recorder's part."""
     torch.manual_seed(1)
     model, x, target = CASES[case]()
-    if way == "hooks":  # full backward hooks refuse what is done in place behind the norm
+    if way == "hooks":  # full backward hooks reject in-place operations after the norm
         for block in model.modules():
             if isinstance(block, Block):
                 block.forward = lambda x, block=block: out_of_place(block, x)
@@ -211,7 +211,7 @@ def out_of_place(block, x):
 def main(words):
     rounds = int(words[0]) if words else 9
     torch.set_num_threads(1)
-    time.perf_counter = time.process_time  # by which the hooks measure themselves
+    time.perf_counter = time.process_time  # clock that the hooks use to measure themselves
     print("case\tway\tms\tmore_percent\tleast_percent\town_percent")
     with tempfile.TemporaryDirectory() as directory:
         for case in words[1:] or CASES:

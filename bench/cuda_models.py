@@ -1,4 +1,4 @@
-"""Norms and models of cuda_watch.py; those of timm, torchvision and transformers in structure only."""
+"""Norms and models of cuda_watch.py. Models of timm, torchvision and transformers are reproduced only in structure."""
 import collections
 
 import torch
@@ -19,7 +19,7 @@ class LayerNorm2d(nn.LayerNorm):
 
 
 class BatchNormAct2d(nn.BatchNorm2d):
-    """timm's: the norm and an activation. inner, act: what the reference calls."""
+    """timm's: the norm and an activation. inner, act: functions that the reference calls."""
 
     def inner(self, x):
         return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, True,
@@ -95,7 +95,7 @@ class FilterResponseNorm(nn.Module):
 
 
 class StrangeNorm(nn.Module):
-    """Of a user; statrec.register describes it."""
+    """A user's norm; statrec.register describes it."""
 
     def __init__(self, size, eps=1e-6):
         super().__init__()

@@ -1,17 +1,17 @@
 """usage: cuda_nn.py [--dry] [--eager] [--part NAME]... [--seconds S] [--features N]
 
-statrec.nn on a GPU, in at most two minutes. Lines of TSV go to the standard output, the first word
-names the table; lines that begin with # are text. Parts, in this order:
+statrec.nn on a GPU, in at most two minutes. Prints lines of TSV to standard output, whose first word names the table;
+lines that start with # are text. Parts, in this order:
 
-  accuracy   output, gradient of the input and running values after three training calls on
-             [4096, features], against the same module in float64 on the same numbers. Errors are
+  accuracy   output, input gradient and running values after three training calls on
+             [4096, features], against the same module in float64 on equal numbers. Errors are
              relative to the largest number, in units of the type's epsilon (24 is the bound)
   speed      forward and backward pass on [16384, features] in bfloat16, in times of torch's BatchNorm1d
              (methods with statistics of columns) or LayerNorm (the others) on the same tensor;
              eager, and compiled beside the compiled peer. Rounds are interleaved, medians
 
-Methods that the time is too short for are named. --eager compiles nothing. --dry runs both parts on the CPU with small
-tensors: its times mean nothing. Needs torch (with CUDA) alone, and PYTHONPATH=python.
+Prints the names of methods left out for lack of time. --eager compiles nothing. --dry runs both parts on the CPU with
+small tensors: its times mean nothing. Needs torch (with CUDA) alone, and PYTHONPATH=python.
 """
 import argparse
 import copy
@@ -85,7 +85,7 @@ def accuracy(o):
 
 
 def seconds(run, x, g):
-    """Of a training call and its backward pass."""
+    """Time of a training call and its backward pass."""
     cuda = x.is_cuda
     if cuda:
         torch.cuda.synchronize()

@@ -51,7 +51,7 @@ started = time.monotonic()
 
 
 def told_failures():
-    """A hook that fails is told with its traceback, once each."""
+    """Prints each error of a hook once, with its traceback."""
     whole, seen = statrec._watching._taps.Shared.fail, set()
 
     def fail(self, error):
@@ -137,7 +137,7 @@ class Cell:
         return torch.autocast(self.device.type, DTYPES[self.dtype]) if on else contextlib.nullcontext()
 
     def truth(self):
-        """x and g of the norm, and float64's norms of its dx where a row norm has them."""
+        """x and g of the norm, and float64's norms of its dx if a row norm has them."""
         norm = self.model.norm
         state = {name: value.clone() for name, value in norm.state_dict().items()}
         with self.cast():
@@ -195,7 +195,7 @@ class Cell:
             if backend or "dx_norm" not in got:
                 want.pop("dx_norm", None)
             found = errors(got, want)
-        except Exception as error:  # a torch that lacks the kernel; the table says so
+        except Exception as error:  # torch lacks the kernel; the table shows it
             line(*words, "nan", f"{type(error).__name__}: {error}".split("\n")[0][:90], "failed")
             return False
         kind = max(found, key=lambda one: found[one] if found[one] == found[one] else 9e9)

@@ -1,4 +1,4 @@
-/* noise_run.c -- a run file whose numbers are noise; see noise_run.h. */
+/* noise_run.c -- a run file of random numbers; see noise_run.h. */
 #include "noise_run.h"
 
 #include <math.h>

@@ -44,7 +44,7 @@ PARTS = (*ROUNDS, "norm", *ANALYSES, *(f"step-{case}" for case in STEPS), "targe
 
 
 def commands(args, part, run):
-    """What a part runs; run: a run file to be written."""
+    """Commands of a part; run: path of the run file to write."""
     threads = str(args.threads)
 
     def rounds(usual):
@@ -92,7 +92,7 @@ def run_targets(args):
 
 
 def cores():
-    """Of the whole machine."""
+    """Number of cores of the whole machine."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as told:
             text = told.read()

@@ -1,5 +1,5 @@
-"""performance_page.py -- writes the tables and the figure of docs/performance.md from what performance.py kept.
-What the blocks of the page say is in the head of performance.py.
+"""performance_page.py -- writes the tables and the figure of docs/performance.md from the output that performance.py
+kept. The head of performance.py describes the blocks of the page.
 """
 import math
 import os
@@ -11,27 +11,27 @@ import targets
 
 NOT_YET = "Not measured."
 REPEAT = "measure this part --again"
-# of bench_step: steps of a round, rounds in 20 seconds, as far as two cores get
+# cases of bench_step: steps of a round, rounds in 20 seconds with two cores
 STEPS = {"resnet20": (5, 25), "resnet18": (1, 11), "transformer": (5, 81), "transformer-ln": (5, 81),
          "lm": (2, 25), "tensorized": (2, 25), "iwslt": (1, 7)}
-LEAST_SHARE = 1  # percent of a step; operations below it stand in one row
+LEAST_SHARE = 1  # percent of a step; smaller operations share one row
 # columns that need not be numbers
 TEXT = ("limit", "unit", "product", "shape", "pass", "method", "op", "model", "line", "which", "what", "cache", "figure")
 VERDICT = {"aim": "met, aim too", "met": "met", "missed": "**missed**"}
 
 
 class Mistake(Exception):
-    """In the arguments, the page or what is kept."""
+    """A mistake in the arguments, the page or the kept files."""
 
 
-# -- what is kept ----------------------------------------------------------------------------------------
+# -- kept files -----------------------------------------------------------------------------------------
 
 def kept(args, part):
     return os.path.join(args.build, "performance", f"{part}.txt")
 
 
 class Told(dict):
-    """What a file says; what it lacks is a mistake of the file."""
+    """Contents of a file; a missing key is a mistake in the file."""
 
     def __init__(self, where, kind, pairs):
         super().__init__(pairs)
@@ -55,7 +55,7 @@ def row_of(where, head, cells):
 
 
 def read(path):
-    """{key: value} of its lines `# key: value`, [row]; None, [] of a file that is not there."""
+    """Returns {key: value} of its lines `# key: value`, [row]; None, [] for a missing file."""
     if not os.path.exists(path):
         return None, []
     told, head, rows = Told(path, "line", {}), None, []
@@ -73,7 +73,7 @@ def read(path):
 
 
 def heads(args, parts):
-    """{part: its `#` lines} of those that are there, which must be of one machine."""
+    """{part: its `#` lines} of the existing parts, which must come from one machine."""
     there = {part: told for part in parts for told, _ in [read(kept(args, part))] if told is not None}
     for key in ("CPU", "threads"):
         values = {told.get(key): part for part, told in there.items()}
@@ -138,7 +138,7 @@ def check_machine(args, path):
 
 
 def both(ratio):
-    """Of hosts with AMX; of others."""
+    """Ratio on hosts with AMX; on others."""
     return "; ".join(map(str, ratio)) if isinstance(ratio, tuple) else str(ratio)
 
 
@@ -162,7 +162,7 @@ def against_torch(args, _):
 
 
 def least(args, _):
-    """What products of linear layers take at the limit of fma, beside PyTorch's whole step."""
+    """Time of the linear layers' products at the limit of fma, compared with PyTorch's whole step."""
     peak = {row["threads"]: float(row["best"]) for row in read(kept(args, "limits"))[1] if row["limit"] == "fma"}
     found = {row["line"]: row for row in read(os.path.join(args.build, "targets.tsv"))[1]}
     cells = []
@@ -194,8 +194,8 @@ def profile(args, case):
 
 
 def roofs(path, rows):
-    """Peak and bandwidth of all threads, and what the bandwidth is of."""
-    best = {row["limit"]: float(row["best"]) for row in rows}  # all threads stand behind one
+    """Peak and bandwidth of all threads, and the kind of bandwidth."""
+    best = {row["limit"]: float(row["best"]) for row in rows}  # all threads follow one thread
     for wanted in ("fma", "read", "copy", "triad"):
         if wanted not in best:
             raise Mistake(f"{path}: no {wanted} of all threads; {REPEAT}")
@@ -257,7 +257,7 @@ def share(value, of):
 
 
 def products(args, _):
-    """Of gemm(), beside those of the library on the same shapes."""
+    """Products of gemm(), with the library's on the same shapes."""
     told, rows = read(kept(args, "gemm"))
     if told is None:
         return [NOT_YET]
@@ -276,7 +276,7 @@ KINDS = [*(name for name in BLOCKS if name != "profile"), *(f"profile {case}" fo
 # -- the page --------------------------------------------------------------------------------------------
 
 def read_page(path):
-    """Its lines, and [(first line, last line, name, word behind it)] of the blocks, from 0."""
+    """Returns its lines, and [(first line, last line, name, word after it)] of the blocks, from 0."""
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")
     marks = [(at, *found.groups()) for at, line in enumerate(lines)

@@ -35,7 +35,7 @@ static struct simulation {
     schedule_log *log; /* NULL: regions run as always */
     double mark, clock_cost;
     int64_t labelled;     /* phases with a label */
-    int threads, current; /* of the region; threads 0: outside regions */
+    int threads, current; /* threads of the region; 0: outside regions */
     bool nested;          /* in a region within the region */
     region_fn *run;
     void *data;
@@ -169,7 +169,7 @@ static void coroutine_make(coroutine *c, int allowed) {
     makecontext(&c->context, coroutine_main, 0);
 }
 
-/* To the next barrier, or the end. */
+/* Runs a coroutine to the next barrier, or the end; returns the time spent. */
 static double coroutine_run(coroutine *c) {
     omp_set_num_threads(c->allowed);
     tiles_restore(&c->tiles);
@@ -292,7 +292,7 @@ static double region_seconds(int threads, int barriers) {
     return omp_get_wtime() - start;
 }
 
-/* The fastest tenth: where another process has the core, a region takes milliseconds. */
+/* The fastest tenth: if another process has the core, a region takes milliseconds. */
 static double fast_region(int threads, int barriers) {
     enum { TURNS = 1001 };
     static double seconds[TURNS];

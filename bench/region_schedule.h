@@ -1,13 +1,14 @@
 /* region_schedule.h -- runs the threads of OpenMP regions one after another on one core, and times each.
  *
  * Between schedule_begin and schedule_end, a region of P threads runs as P coroutines on the thread
- * that opened it. A coroutine runs to the next barrier, then the next one does. A phase is what
- * lies between two barriers, or between two regions (then of one thread). The log of a step has
- * every phase with the processor time of every thread, so that other processes do not count:
+ * that opened it. A coroutine runs to the next barrier, then the next one does. A phase is the time
+ * between two barriers, or between two regions (then of one thread). The log of a step has every
+ * phase with the processor time of every thread, so that other processes do not count:
  *   makespan of a step = sum over phases of the longest thread + its cost to start
  * Libraries that are called inside a region see one thread, as in our regions.
  *
- * The functions of gcc's OpenMP library that are defined in region_schedule.c pass all other calls on. */
+ * The functions of gcc's OpenMP library that are defined in region_schedule.c pass all other
+ * calls on. */
 #ifndef BENCH_REGION_SCHEDULE_H
 #define BENCH_REGION_SCHEDULE_H
 
@@ -24,7 +25,7 @@ typedef struct schedule_phase {
     bool backward;
     schedule_start start;
     int threads;
-    int64_t at; /* of its first thread in `seconds` */
+    int64_t at; /* index of its first thread in `seconds` */
 } schedule_phase;
 
 /* Initialize with {0}. */
@@ -38,7 +39,7 @@ typedef struct schedule_log {
 /* Costs in seconds of an empty region and of a barrier in it, by their number of threads. */
 typedef struct schedule_costs {
     double fork[SCHEDULE_MOST_THREADS + 1], barrier[SCHEDULE_MOST_THREADS + 1];
-    int measured; /* threads up to which they were measured; beyond, in proportion to threads */
+    int measured; /* threads up to which it was measured; beyond, in proportion to threads */
 } schedule_costs;
 
 /* False when another compiler's OpenMP library opens the regions. */

@@ -1,9 +1,9 @@
 """roofline.py -- operations and bytes of the kernels that the bench programs measure, for docs/performance.md.
 
-An operation (FLOP) is an addition, subtraction, multiplication, division, comparison or root of float32 numbers, as
-the formula below needs it, whatever a kernel does instead: convolutions by minimal filtering multiply less often than
-the sums that are counted here. Bytes are compulsory traffic: every operand is read once and every result is written
-once, 4 bytes a number. n = rows x features, or numbers of a parameter.
+An operation (FLOP) is an addition, subtraction, multiplication, division, comparison or root of float32 numbers.
+Operations are counted by the formula below, whatever a kernel does: Winograd convolutions multiply less often than
+counted here. Bytes are compulsory traffic: every operand is read once and every result is written once, 4 bytes a
+number. n = rows x features, or numbers of a parameter.
 
     product m, n, k          2 m n k                   4 (m k + k n + m n)
     convolution, each pass   2 N H' W' 9 C_in C_out    4 (N H W C_in + 9 C_in C_out + N H' W' C_out)
@@ -17,8 +17,8 @@ once, 4 bytes a number. n = rows x features, or numbers of a parameter.
                                                        mean 1, variance 3, gain (x - mu) / sigma + bias 4
     BN, backward             9 n                       12 n    x, dy; dx
                                                        x^ 2, sum of dy 1, of dy x^ 2, dx 4
-    LN, backward             13 n                      12 n    the same; gradients of gain and bias are sums of
-                                                       their own: g = gain dy 1, x^ 2, sum of g 1, of g x^ 2, dx 4,
+    LN, backward             13 n                      12 n    the same; gradients of gain and bias are separate
+                                                       sums: g = gain dy 1, x^ 2, sum of g 1, of g x^ 2, dx 4,
                                                        gain 2, bias 1
     relu, forward            n                         8.125 n x; y, a bit each
     relu, backward           n                         8.125 n the bits, dy; dx
@@ -31,8 +31,8 @@ once, 4 bytes a number. n = rows x features, or numbers of a parameter.
                                                        encoder, 8 d^2 + 2 d FFN of a decoder's, vocabulary d of
                                                        the logits; y, dx and dw are 2 rows W each
 
-The roof at intensity I = FLOP / bytes is the smaller of the measured peak and I times the measured bandwidth, all
-threads; both, and every point, are the best round.
+The roof at intensity I = FLOP / bytes is the smaller of the measured peak and I times the measured bandwidth, with all
+threads. Both, and every point, are the best round.
 """
 import os
 import re
@@ -58,8 +58,8 @@ def attention(batch, queries, keys, d, backward):
     return (8 if backward else 4) * batch * queries * keys * d, 4 * numbers
 
 
-# of the models of bench_step that are linear layers and attention: rows, d, FFN, layers of the encoder and of the
-# decoder, vocabulary
+# linear layers and attention in the models of bench_step: rows, d, FFN, layers of the encoder and the decoder,
+# vocabulary
 LINEAR = {"transformer": (1024, 128, 256, 3, 3, 4000), "lm": (2240, 256, 2100, 3, 0, 10000),
           "iwslt": (4096, 512, 1024, 6, 6, 10000)}
 
@@ -82,7 +82,7 @@ def of_numbers(name, backward, count):
 # -- points: (group, name, (operations, bytes), GFLOP/s) -------------------------------------------------
 
 def of_products(rows, threads):
-    """Those of gemm(); a product of a head (gemm_piece) takes one thread."""
+    """Points of gemm(); a product of a head (gemm_chunk) uses one thread."""
     for row in rows:
         if not row["product"].startswith("head"):
             work = product(int(row["m"]), int(row["n"]), int(row["k"]))

@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: run.sh BUILD [ROUNDS]
-# The performance figures of this project in one run: kernels first, then analyses and figures, then the lines of
-# targets.py, which goes on where it was stopped. PyTorch is left out, visibly, where $PYTHON (default
-# /usr/bin/python3) has none.
+# Measures this project's performance figures in one run: kernels first, then analyses and figures, then the lines of
+# targets.py, which resumes after an interruption. Skips PyTorch, with a message, if $PYTHON (default /usr/bin/python3)
+# lacks it.
 set -eu
 bench=$1/bench
 rounds=${2:-5}

@@ -5,19 +5,19 @@
                [--host-ranks N] [--merge-hosts] [--bounds] [--parameters FILE]
 
 Every rank has its batch to itself, the same for any number of ranks R (the global batch grows). Parameters are in
-scaling.tsv, where each says whether it was measured, counted or assumed. Formulas:
+scaling.tsv, each marked as measured, counted or assumed. Formulas:
 
     gather(w)     G = a + (R-1) (o + 8 w / B) + nap             w doubles of each rank to every rank (linear, as
                                                                 Open MPI's MPI_Iallgather sends them)
-                  nap where the rest is longer than look: a rank that waits looks for so long, then it sleeps
+                  nap if the rest is longer than look: a waiting rank polls for that time, then it sleeps
     bucket k      S_k = 2 (a + (R-1) o + 4 n_k (R-1) / (R B)) + n_k / A
-                                                                n_k numbers to the owners of their pieces, added up
+                                                                n_k numbers to the owners of their chunks, added up
                                                                 there, and back (src/train/gradient_sum.c)
     ready         r_k = T_b (e + n_1 + .. + n_k) / P, r_K = T_b the backward pass leaves parameters in turn, in time
                                                                 proportional to their number; e: the last bucket's,
                                                                 whose embedding is used in the output layer first
     end           z_k = max(r_k, z_(k-1)) + S_k                 one exchange after the other
-    gradients     E = max(0, z_K - T_b)                         what the backward pass does not hide
+    gradients     E = max(0, z_K - T_b)                         not hidden by the backward pass
     synchronised  Y = sum over sites of G(2d+1) + G(2d) + R d m two exchanges of every site, and folding them
     writing       W = t, or R t with --record shards            rank 0 records one shard or all, the others wait
     step          T(R) = c (T_f + T_b + T_u) / x + E + G(3) + Y + W
@@ -25,24 +25,25 @@ scaling.tsv, where each says whether it was measured, counted or assumed. Formul
                                                                 r_k and z_k; G(3): losses and the stop flag
     efficiency    T(1) / T(R)                                   T(1) has no exchanges
 
-a, B: latency and bandwidth of a link; o: each further message; A: numbers added a second; m: a feature of a rank
-folded; P: parameters; d: features of a site; T_f, T_b, T_u: forward, backward, update, of one core; t: recording a
-shard, which no core shortens.
+a, B: latency and bandwidth of a link; o: each further message; A: numbers added per second; m: merging a feature of
+a rank. P: parameters; d: features of a site; T_f, T_b, T_u: forward, backward, update on one core; t: recording a
+shard, which more cores do not shorten.
 
-The part of E that stays with a = o = 0 is of bandwidth; the rest, and G(3), is of latency. Y is of statistics, W of
-writing. --bounds prints where the largest of these four bounds a model: from the first R of --ranks with an
-efficiency below 0.9.
+The part of E that stays with a = o = 0 is the bandwidth bound; the rest, with G(3), is the latency bound. Y is the
+statistics bound, W the writing bound. --bounds prints the largest of these four for a model, from the first R of
+--ranks with an efficiency below 0.9.
 
---host-ranks h: R ranks are on R/h hosts and share adapters, B/h for each; of what a rank sends, (R-h)/(R-1) leaves its
-host. --merge-hosts: as if exchanges merged what the h ranks of a host have by link shm, then once between hosts at B,
-then went back (statrec does not):
+--host-ranks h: R ranks are on R/h hosts and share adapters, B/h for each; of what a rank sends, (R-h)/(R-1) leaves
+its host. --merge-hosts: as if exchanges merged the data of a host's h ranks by link shm, then once between hosts at
+B, then returned (statrec does not):
 
     gather(w)     G_shm(h) + G(R/h) + G_shm(h)
     bucket k      S_shm(h) + S(R/h)
 
-Left out: ranks that wait for the slowest one (noise of the machines, uneven sentences), switches that are busy, the
-way of all shards' statistics to rank 0, threads that do not scale, and that a message goes on only when the rank calls MPI, which it does after every
-operation of the backward pass. So it is what can be reached, not what will be.
+Left out: ranks that wait for the slowest one (noise of the machines, uneven sentences), busy switches, sending all
+shards' statistics to rank 0, and threads that do not scale. Also left out: a message proceeds only when the rank
+calls MPI, after every operation of the backward pass. So the prediction is an upper limit, not the expected
+efficiency.
 
 Exit status 0; 2 after a mistake in the arguments or parameters.
 """

@@ -10,7 +10,7 @@ enum { TABLE_MOST_PLANS = 8, TABLE_MOST_ROWS = 2 * PROFILE_OPS + 2 };
 typedef struct schedule_row {
     const char *op;
     bool backward;
-    double bytes;                                                   /* of a step, at least */
+    double bytes;                                                   /* at least, per step */
     double predicted[TABLE_MOST_PLANS], measured[TABLE_MOST_PLANS]; /* seconds; 0: not measured */
 } schedule_row;
 

@@ -31,7 +31,7 @@ import roofline
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VARIANTS = ("plain", "fused", "compiled")
-MANY = 15  # rounds of what is small beside the difference of two rounds
+MANY = 15  # rounds of differences that are small compared with the difference of two rounds
 COLUMNS = ("line", "threads", "ours", "unit", "peer", "which", "ratio", "must", "aim", "rounds", "load")
 
 
@@ -42,7 +42,7 @@ class Skipped(Exception):
 # -- what runs ----------------------------------------------------------------------------------------
 
 class Served:
-    """A program that is asked for a round at a time, and keeps its memory between them."""
+    """A program that runs a round on request, and keeps its memory between them."""
 
     def __init__(self, variant, words, environment, milliseconds):
         self.variant, self.milliseconds, self.told, self.peak = variant, milliseconds, [], float("nan")
@@ -142,8 +142,8 @@ def memory(args, case, threads, steps):
 
 
 def recording(args, case, threads, steps):
-    """What recording adds, and observers where there are some, against the step without them in the same process:
-    two processes differ by more than that, and so do two rounds some time apart: the median of differences."""
+    """Cost of recording (and of observers, if any) against the step without them in the same process. Two processes
+    differ by more than that, and so do two rounds some time apart; so this is the median of differences."""
     with tempfile.TemporaryDirectory() as directory:
         own = ours(args, case, threads, steps, os.path.join(directory, "run.h5"))
         pairs = [(own.round("-"), own.round()) for _ in rounds(args, MANY)]
@@ -153,7 +153,7 @@ def recording(args, case, threads, steps):
 
 
 def neighbours(args, case, threads, steps):
-    """A step beside two processes that never wait, against a quiet one."""
+    """A step beside two processes that never wait, compared with a quiet one."""
     quiet, busy = (ours(args, case, threads, steps, "-") for _ in range(2))
     for _ in rounds(args, MANY):
         quiet.round()
@@ -283,7 +283,7 @@ def limit(args, case, threads, steps):
 
 
 def fma_of(words):
-    """GFLOP/s of so many threads."""
+    """GFLOP/s of the threads in `words`."""
     printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
     rows = [line.split("\t") for line in printed.splitlines() if not line.startswith("#")]
     best = [float(row[rows[0].index("best")]) for row in rows[1:] if row[:2] == ["fma", words[1]]]

@@ -1,12 +1,12 @@
 #!/bin/sh
 # usage: threads.sh BUILD             times of steps, in three minutes
 #        threads.sh BUILD digests     the same bytes with 1 to 64 threads, all seven cases
-# Steps of the mini Transformer and of ResNet20, everything recorded, with 1, 2, 4, 8, ... threads up to the cores of
-# this machine (the last: all cores), by operation, measured in three interleaved rounds; then the steps that
+# Measures steps of the mini Transformer and of ResNet20, everything recorded, by operation, in three interleaved
+# rounds. Uses 1, 2, 4, 8, ... threads up to the cores of this machine (the last: all cores). Then prints the steps that
 # bench_step --schedule predicts for 2 to 64 threads, with the memory bandwidth of all cores (bench_limits, triad).
 # Rows: model, op, threads, measured or predicted, milliseconds (forward and backward together; the median of rounds),
-# their ratio to one thread. Run it without other work. PYTHON=one with torch: steps of PyTorch's three variants too.
-# digests: exit status 1 where a case has two digests. It needs no cores: more threads than cores take turns.
+# ratio to one thread. Run it without other work. PYTHON=one with torch: steps of PyTorch's three variants too. digests:
+# exit status 1 if a case has two digests. It needs no cores: more threads than cores take turns.
 set -eu
 [ $# -ge 1 ] || { sed -n '2,3s/^# //p' "$0"; exit 2; }
 here=$(dirname "$0")

@@ -3,10 +3,10 @@
 
     two_hosts.py BUILD [--gbit G,...] [--ranks N,...] [--rounds N] [--steps N]
 
-BUILD: of `make MPI=1 BUILD=... all`. The hosts are network namespaces with names of their own, joined by a pair of
-virtual adapters that let G Gbit/s pass (tc tbf). Their ranks share the cores of this machine, so run it without other
-work. Needs root, iproute2 and Open MPI. Prints a row for each model, link and number of ranks: a step relative to
-that of one rank, as scaling.py predicts it and as measured: the median of the rounds, the least and the largest.
+BUILD: build folder of `make MPI=1 BUILD=... all`. The hosts are network namespaces with separate names, joined by a
+pair of virtual adapters limited to G Gbit/s (tc tbf). Their ranks share the cores of this machine, so run it without
+other work. Needs root, iproute2 and Open MPI. Prints a row for each model, link and number of ranks. A row has the
+step time relative to one rank, predicted by scaling.py and measured (median, least and largest of the rounds).
 Rounds take turns. A round is the median of its steps after the third. The batch grows with the ranks.
 
 Exit status 0; 1 if something could not be run; 2 after a mistake in the arguments.
@@ -41,7 +41,7 @@ def run(*words):
 
 
 class Hosts:
-    """Two network namespaces, and what starts a daemon of mpirun in the second one."""
+    """Two network namespaces, and a script that starts a daemon of mpirun in the second one."""
 
     def __init__(self, folder):
         self.agent = os.path.join(folder, "agent")
@@ -51,7 +51,7 @@ class Hosts:
         os.chmod(self.agent, 0o755)
 
     def __enter__(self):
-        self.remove()  # of a call that was killed
+        self.remove()  # removes the leftovers of a killed call
         for name in NAMES:
             run("ip", "netns", "add", name)
         run("ip", "link", "add", "joined", "netns", NAMES[0], "type", "veth", "peer", "name", "joined", "netns", NAMES[1])

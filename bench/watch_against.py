@@ -22,7 +22,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-STEPS = {"small_bn": 20, "small_ln": 20, "resnet20": 2, "bn": 1, "ln": 1}  # of a block
+STEPS = {"small_bn": 20, "small_ln": 20, "resnet20": 2, "bn": 1, "ln": 1}  # steps of a block
 ROUNDS = {"resnet20": 5, "bn": 3, "ln": 3}  # where ROUNDS is not given; else 20
 FIRST = 2  # steps before those that are measured: the first one declares the sites
 

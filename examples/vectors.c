@@ -12,7 +12,7 @@
 enum { ROWS = 256, D = 16, STEPS = 200 };
 static const double eps = 1e-5, alpha = 0.9;
 
-typedef struct statistics { /* of one batch; running ones before its update */
+typedef struct statistics { /* one batch's; running statistics before its update */
     double mu_B[D], sigma2_B[D], mu[D], sigma2[D], gamma[D], sum_g[D], sum_gx[D];
 } statistics;
 

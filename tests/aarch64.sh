@@ -1,16 +1,15 @@
 #!/bin/sh
 # usage: aarch64.sh [FOLDER...|runs]
-# Compiles statrec for aarch64 and runs it under an emulator (make check-aarch64; an hour at most):
-# the test programs of these folders of tests/, and with `runs` tests/two_builds.sh, which trains
-# models of every kind, emulated and native, and lets each build read the files of the other.
-# Default: the table below. Goes on where it stopped: what passed and has not changed is not run
-# again. Uses the headers of this machine and Debian's libraries for arm64, without oneDNN. If tools
-# or libraries are missing, names their packages and skips.
+# Compiles statrec for aarch64 and runs it under an emulator (make check-aarch64; an hour at most): the test programs of
+# these folders of tests/, and with `runs` tests/two_builds.sh, which trains models of every kind, emulated and native,
+# and lets each build read the files of the other. Default: the table below. Resumes after an interruption: an item that
+# passed and has not changed does not run again. Uses the headers of this machine and Debian's libraries for arm64,
+# without oneDNN. If tools or libraries are missing, names their packages and skips.
 set -eu
 cross=aarch64-linux-gnu
 packages="gcc-$cross libc6-dev-arm64-cross qemu-user libhdf5-103-1:arm64 libopenblas0-openmp:arm64 liblapacke:arm64 libcmocka0:arm64 \
 libzip4:arm64 libunistring2:arm64 libpcre2-8-0:arm64 zlib1g:arm64 libgomp1:arm64"
-# of the largest number of a dataset: other processors fuse and order sums in another way
+# relative to the largest number of a dataset: other processors fuse and order sums in another way
 tolerance=1e-4
 default='base journal hdf5 runfile record moments engine norm nets runs'
 vectors=train/test_model_vectors # with norm/test_vectors: the float64 vectors of $STATREC_SHARED
@@ -19,7 +18,7 @@ minutes=${AARCH64_MINUTES:-57}
 AARCH64_BEGAN=${AARCH64_BEGAN:-$(date +%s)}
 export AARCH64_BEGAN
 
-# one PROGRAM: runs it unless it passed; what it printed then is printed again.
+# one PROGRAM: runs it unless it passed; then prints its earlier output again.
 if [ "${1-}" = --one ]; then
     passed=$2.passed
     if [ -n "$(find "$passed" -newer "$2" 2>/dev/null)" ]; then

@@ -1,13 +1,13 @@
 #!/bin/sh
 # usage: analyze.sh FLAG...
-# clang's static analyser, with the compiler flags given, over the modules of src/ that read untrusted
-# files (src/MODULES). Exit status 1 after a finding: mend it, or tell the analyser in tests/testing/analyze.h, with a
-# comment, what it cannot see. Skipped, visibly, where clang is missing.
+# clang's static analyser, with the compiler flags given, over the modules of src/ that read untrusted files
+# (src/MODULES). Exit status 1 after a finding: fix it, or add the missing fact, with a comment, to
+# tests/testing/analyze.h. Skips with a message if clang is missing.
 cd "$(dirname "$0")/.." || exit 1
 command -v clang >/dev/null || { echo "analyze: skipped: clang is not installed"; exit 0; }
 findings=$(mktemp) || exit 1
 trap 'rm -f "$findings"' EXIT
-# status.c defines what analyze.h stands in front of, whose headers come before tool.c asks for X/Open
+# status.c defines functions that analyze.h replaces by macros; its headers also come before tool.c asks for X/Open
 modules=$(awk -F '[ \t]*[|][ \t]*' '$1 !~ /^[ \t]*[#<"]/ && (" " $4 " ") ~ / untrusted / {print $1}' src/MODULES)
 files=$(for module in $modules; do find "src/$module" -name '*.c'; done | LC_ALL=C sort -u | grep -v '^src/base/status.c$')
 printf '%s\n' "$files" |

@@ -1,9 +1,8 @@
 #!/bin/sh
 # usage: check_manual.sh BUILDDIR
-# Looks at the pages that `make man` wrote: mandoc and groff find no fault in them; each option of each
-# --help, each command, figure and analysis, each public function, each dataset of format.h and each
-# variable that a program reads stands in its page; pages refer to pages that are there. One line when
-# all is well; otherwise a line per fault.
+# Checks the pages that `make man` wrote. mandoc and groff find no fault. Each --help option, command, figure and
+# analysis is in its page, and so is each public function, dataset of format.h and environment variable. Referenced
+# pages exist. Prints one line, or one line per fault.
 [ $# -eq 1 ] || { echo "usage: check_manual.sh BUILDDIR" >&2; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 build=$(cd "$1" && pwd -P) || exit 1
@@ -25,7 +24,7 @@ text() {
         tr '\n' ' '
 }
 
-# wants PAGE KIND: each line of standard input stands in the page.
+# wants PAGE KIND: each line of standard input must be in the page.
 wants() {
     text "$man/$1" >"$work/text"
     while IFS= read -r words; do
@@ -105,7 +104,7 @@ check_references() {
     done
 }
 
-# lint TOOL COMMAND...: which must say nothing about a page.
+# lint TOOL COMMAND...: the command must print nothing for any page.
 lint() {
     command -v "$1" >/dev/null || { echo "manual: skipped: $1 is not installed"; return; }
     for page in "$man"/man1/*.1 "$man/man3/libstatrec.3" "$man/man5/statrec-file.5"; do

@@ -1,9 +1,9 @@
 #!/bin/sh
 # usage: check_vectors.sh DIRECTORY PROGRAM...
-# Gives every program each .h5 file of the directory, in a process of its own, so that one that
-# crashes on a file leaves the others checked; a program takes the files of its own kind. Prints what
-# they print, with one closing count of cases instead of theirs. Exit status 0 only when nothing failed.
-# Without a directory (the empty word): their own tests, with the shared files.
+# Runs every program on each .h5 file of the directory, in a separate process, so that a crash on one file leaves the
+# others checked. A program skips files of other kinds. Prints their output, with one closing count of cases instead of
+# theirs. Exit status 0 only if nothing failed. Without a directory (the empty word) it runs their own tests, with the
+# shared files.
 [ $# -ge 2 ] || { echo "usage: check_vectors.sh DIRECTORY PROGRAM..." >&2; exit 2; }
 directory=$1
 shift

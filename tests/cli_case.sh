@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: cli_case.sh NAME
-# Runs the case tests/cli/NAME; exit status 0 when it passes, 77 when it is skipped. run_cli.sh starts it, with
-# the environment that it sets, and says what a case consists of.
+# Runs the case tests/cli/NAME; exit status 0 if it passes, 77 if it is skipped. run_cli.sh starts it and sets its
+# environment; its head lists the files of a case.
 case=$TOP/tests/cli/$1
 [ -f "$case/cmd" ] || { echo "---- $1 has no cmd"; exit 1; }
 version=$(statrec --version | sed 's/^statrec //; s/\./\\./g')

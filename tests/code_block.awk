@@ -1,5 +1,5 @@
 # usage: awk -v heading="## HEADING" -v language=c -f code_block.awk PAGE.md
-# What stands between the fences of the first block of a language below a heading.
+# Prints the first code block of a language below a heading.
 $0 == heading { below = 1 }
 below && $0 == "```" && on { exit }
 on { print }

@@ -1,8 +1,8 @@
 """usage: compare_runs.py A.h5 B.h5 [TOLERANCE]
 
-Every number of two run files, clocks excepted: NaN in the same places, and values that differ by at most
-TOLERANCE (0) times the largest one of their dataset. row_grad_mean is rounding around 0, and is left out
-when there is a tolerance. Exit status 1 and a line for each dataset that differs."""
+Compares every number of two run files, except clocks: NaN at the same positions, and values that differ by at most
+TOLERANCE (0) times the largest one of their dataset. row_grad_mean is rounding around 0, so a tolerance skips it.
+Exit status 1 and a line for each dataset that differs."""
 import sys
 
 import h5py
@@ -22,7 +22,7 @@ def numbers(path):
 
 
 def difference(a, b):
-    """None, or what is wrong."""
+    """Returns None, or the difference."""
     if a.shape != b.shape:
         return f"shapes {a.shape} and {b.shape}"
     if (numpy.isnan(a) != numpy.isnan(b)).any():

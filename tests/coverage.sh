@@ -1,17 +1,17 @@
 #!/bin/sh
 # usage: coverage.sh BUILDDIR [FOLDER...]
 #        coverage.sh BUILDDIR --begin
-# Prints how many lines and branches of each folder the tests have run, from what a build with --coverage left in
-# BUILDDIR/obj (`make coverage`), and fails if a folder has fewer branches than its goal. With FOLDERs (of src/, as
-# src/journal) it prints their missed branches by line instead. With --begin it forgets what ran and what passed (once.sh),
-# unless that is of the same objects.
+# Prints how many lines and branches of each folder the tests have run, from the files that a build with --coverage left
+# in BUILDDIR/obj (`make coverage`). Fails if a folder has fewer branches than its goal. With FOLDERs (of src/, as
+# src/journal) it prints their missed branches by line instead. --begin discards the counts and the kept results
+# (once.sh), unless they belong to the same objects.
 #
-# A file that no test runs counts with all its lines and branches. A branch is a way out of a condition; it has run if it
-# was taken at least once. A branch that no test can take is excused by a comment that says why, on its line or alone on
-# the line before:
+# A file that no test runs counts with all its lines and branches. A branch is a way out of a condition; it has run if
+# it was taken at least once. A branch that no test can take is excused by a comment with the reason, on its line or
+# alone on the line before:
 #     if (fstat(fd, &s) != 0) return false; /* unreached: fstat of an open file */
 # The branches of that line that did not run then do not count. An excuse for a line whose branches all ran is an error.
-# READERS read files that anybody may have made: their goal is higher. Folders below them have the same.
+# READERS read untrusted files: their goal is higher. Folders below them have the same.
 READERS='src/hdf5 src/runfile src/journal src/train/checkpoint src/base/npz src/data src/text'
 GOAL_READERS=98 GOAL=90
 
@@ -76,12 +76,12 @@ run_gcov() { "${GCOV:-gcov}" -t -b -c -o "$1" "$2"; }
 listing=$(for note in $notes; do
     file=${note#"$build/obj/"}
     file=${file%.gcno}.c
-    # what gcov cannot open it says on stderr
+    # gcov reports files that it cannot open on stderr
     told=$(run_gcov "$note" "$file" 2>/dev/null | count_branches "$file")
     if [ -n "$told" ]; then
         printf '%s\n' "$told"
     elif run_gcov "$note" "$file" 2>&1 | grep -q 'no functions found'; then
-        echo "file $file 0 0 0 0 0" # of tables alone
+        echo "file $file 0 0 0 0 0" # tables only
     fi
 done)
 

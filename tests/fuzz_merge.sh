@@ -18,7 +18,7 @@ for target; do
     mkdir "$work/kept" "$work/small"
     cp "$corpus/$target"/* "$work/kept"
     [ ! -d "$directory/found/$target" ] || find "$directory/found/$target" -type f -size "-$((most + 1))c" -exec cp {} "$work/small" \;
-    # counters: how often code ran; what is reached at all is enough here
+    # counters: how often code ran; here it is enough that code ran at all
     "$directory/$target" -merge=1 -use_counters=0 -rss_limit_mb=512 -timeout=20 -close_fd_mask=3 \
         "$work/kept" "$work/small" >"$work/log" 2>&1 || { echo "$target: cannot merge"; tail -n 3 "$work/log"; status=1; continue; }
     files=0 bytes=0

@@ -1,11 +1,10 @@
 #!/bin/sh
 # usage: fuzz_reach.sh BUILDDIR FOUND TARGET...
-# Prints which share of the lines of its readers each fuzz target reaches with the inputs of
-# tests/fuzz/corpus/TARGET and of FOUND/TARGET. BUILDDIR is a build of MODE=coverage. The line
-# "Readers: FILE..." of tests/fuzz/fuzz_TARGET.c names the sources. Lists the lines that no input
-# reaches in BUILDDIR/reach/TARGET.unreached. The last line is the total: a reader of several targets
-# counts once, and a line is reached if any target reaches it. Exits with 1 if a target names no
-# reader, or one that is not there, or if an input fails.
+# Prints which share of the lines of its readers each fuzz target reaches with the inputs of tests/fuzz/corpus/TARGET
+# and of FOUND/TARGET. BUILDDIR is a build of MODE=coverage. The line "Readers: FILE..." of tests/fuzz/fuzz_TARGET.c
+# names the sources. Lists the lines that no input reaches in BUILDDIR/reach/TARGET.unreached. The last line is the
+# total: a reader of several targets counts once, and a line is reached if any target reaches it. Exits with 1 if a
+# target names no reader or a missing one, or if an input fails.
 [ $# -ge 3 ] || { echo "usage: fuzz_reach.sh BUILDDIR FOUND TARGET..." >&2; exit 2; }
 cd "$(dirname "$0")/.." || exit 1
 build=$1 found=$2

@@ -46,7 +46,7 @@ make_there() {
     "$make" --no-print-directory -C "$top" MODE="$mode" DESTDIR="$work/root" PREFIX="$dir" LIBDIR="$dir/lib" "$@"
 }
 
-# as root's umask is on some systems: others must be able to read what is installed
+# as root's umask is on some systems: others must be able to read the installed files
 install_there() (
     umask 077
     make_there install

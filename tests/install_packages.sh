@@ -1,16 +1,15 @@
 #!/bin/sh
 # usage: install_packages.sh build|check|lint|mpi|browser
 #        install_packages.sh missing [lib]
-# Installs the Debian packages that are missing for building, for that and `make check`, or for that and
-# `make lint` or `make MPI=1 check-mpi`. Names them first and asks nothing. NO_INSTALL=1 only names them. Silent
-# when nothing is missing.
-# `missing` names on standard error what the compiler does not find for a build (lib: of the recorder library alone),
-# and the command that installs it.
+# Installs the Debian packages that are missing for building, for that and `make check`, or for that and `make lint` or
+# `make MPI=1 check-mpi`. Names them first and asks nothing. NO_INSTALL=1 only names them. Silent when nothing is
+# missing. `missing` prints on standard error the packages that the compiler does not find for a build (lib: of the
+# recorder library alone), and the command that installs them.
 build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev libisal-dev zlib1g-dev libzip-dev libunistring-dev libpcre2-dev gnuplot-nox help2man"
 check="libcmocka-dev hdf5-tools python3 python3-h5py python3-venv mandoc groff-base"
 lint="clang-format clang libomp-dev shellcheck mypy"
 mpi="openmpi-bin libopenmpi-dev procps"
-browser="chromium chromium-driver" # of the page of statrec view
+browser="chromium chromium-driver" # for the page of statrec view
 
 case ${1-} in
 build) wanted=$build ;;
@@ -25,7 +24,7 @@ browser) wanted="$build $check $browser" ;;
     ;;
 esac
 
-# Another package may stand in for the wanted one.
+# Alternatives to the wanted package.
 stand_ins() {
     case $1 in
     gnuplot-nox) echo "gnuplot-qt gnuplot-x11" ;;
@@ -44,7 +43,7 @@ is_installed() {
     return 1
 }
 
-# What each package is wanted for, as a command or a file that the compiler must find.
+# A command or a file of each package that the compiler must find.
 is_there() {
     case $1 in
     gcc) command -v "${CC:-gcc}" ;;

@@ -1,9 +1,8 @@
 #!/bin/sh
 # usage: install_torch.sh DIR [SECONDS]
-# A Python environment in DIR with PyTorch, torchvision, timm, transformers, NumPy, h5py, nbclient and
-# other packages of the Python tests, from the package index, within SECONDS (default 120). Exit status 1,
-# and one line, where that does not work: without network, without python3, too slow. What was there
-# stays.
+# A Python environment in DIR with PyTorch, torchvision, timm, transformers, NumPy, h5py, nbclient and other packages of
+# the Python tests, from the package index, within SECONDS (default 120). Exit status 1, and one line, if that fails:
+# without network, without python3, too slow. An existing environment stays.
 [ $# -ge 1 ] || { echo "usage: install_torch.sh DIR [SECONDS]" >&2; exit 2; }
 dir=$1 seconds=${2:-120}
 try='import torch, numpy, h5py'

@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: layers.sh [CHECKOUT]
-# Checks the #include lines of src/, include/ and analyses/ against src/MODULES, that libraries do not
-# print or exit, that file names are unique, that statplot has every analysis, and that every operation
-# has a gradient check. One line when all is well; else one line per violation, and exit status 1.
+# Checks the #include lines of src/, include/ and analyses/ against src/MODULES, that libraries do not print or exit,
+# that file names are unique, that statplot has every analysis, and that every operation has a gradient check. Prints
+# one line, or one line per violation and exits with 1.
 top=${1:-$(dirname "$0")/..}
 cd "$top" || exit 1
 for analysis in analyses/stat-*.c; do

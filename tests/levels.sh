@@ -1,10 +1,9 @@
 #!/bin/sh
 # usage: levels.sh PREFIX
-# Looks at the instruction levels of a tree that make install made: the levels above x86-64-v2 have the same libraries
-# (KERNELS of the Makefile), what all processors share has no instruction above x86-64-v2, and each level above has some
-# of its own; the loader takes the kernels of the best level that this processor has, and of each lower one where the
-# processor seems to have no more; and a training run comes to the same loss with each, but for rounding. One line when all is well;
-# otherwise a line per fault.
+# Checks the instruction levels of a tree that make install made. The levels above x86-64-v2 have the same libraries
+# (KERNELS of the Makefile). Files for all processors have no instruction above x86-64-v2; each higher level has some.
+# The loader takes the kernels of the best level that this processor has, and of each lower one if the processor seems
+# to have no more. A training run has the same loss with each, but for rounding. Prints one line, or one line per fault.
 [ $# -eq 1 ] || { echo "usage: levels.sh PREFIX" >&2; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 prefix=$(cd "$1" && pwd -P) || exit 1
@@ -39,9 +38,9 @@ uses() {
 # shellcheck disable=SC1091
 . "$top/tests/cli/small.sh"
 
-# -- what is in the files
+# -- contents of the files
 
-# registers of AVX, any instruction in its encoding, and those of BMI, LZCNT and MOVBE
+# AVX registers, instructions in its encoding, and instructions of BMI, LZCNT and MOVBE
 above_v2='%[yz]mm|	v[a-z0-9]+ .*%xmm|	(andn|bextr|bls[a-z]+|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|lzcnt|tzcnt|movbe)[lq]? '
 above_v3='%zmm|%[xy]mm(1[6-9]|2[0-9]|3[01])|%k[0-7]'
 
@@ -65,10 +64,10 @@ check_files() {
     done
 }
 
-# -- what is taken and what comes of it
+# -- loaded libraries and their results
 
-# taken PLACE COMMAND...: the list of libraries that COMMAND prints must have ours from PLACE, those that it has, the
-# others from where all processors have theirs.
+# taken PLACE COMMAND...: in the list of libraries that COMMAND prints, ours must come from PLACE if it has them, else
+# from the folder for all processors.
 taken() {
     from=$1
     shift

@@ -1,12 +1,12 @@
 #!/bin/sh
 # usage: lint.sh [FLAG...]
-# Checks every C file with clang-format and, with the compiler flags given, with clang, and every shell
-# script with shellcheck. Exit status 1 after a finding. A tool that is missing is skipped, and said so;
+# Checks every C file with clang-format and, with the compiler flags given, with clang; and every shell script
+# with shellcheck. Exit status 1 after a finding. A missing tool is skipped, with a message;
 # `tests/install_packages.sh lint` installs them.
 top=$(dirname "$0")/..
 cd "$top" || exit 1
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 1)}
-format=14 # releases of clang-format differ in what they write
+format=14 # releases of clang-format differ in their output
 faults=0
 
 skip() {
@@ -29,7 +29,7 @@ number_of() {
     printf '%s\n' "$1" | wc -l
 }
 
-# The first number with a point of what TOOL --version says.
+# The first number with a point in the output of TOOL --version.
 version_of() {
     "$1" --version | grep -o '[0-9][0-9]*\.[0-9.]*' | head -n 1
 }
@@ -59,7 +59,7 @@ check_clang() {
     ended $? "clang $(version_of clang): $(number_of "$files") files"
 }
 
-# Cases of tests/cli are read by run_cli.sh, which sets their variables, and many begin with small.sh.
+# run_cli.sh reads the cases of tests/cli and sets their variables; many source small.sh first.
 check_shell() {
     command -v shellcheck >/dev/null || { skip "shellcheck is not installed"; return; }
     scripts=$(files_in -name '*.sh' ! -path 'tests/cli/*'; echo .ci/run)

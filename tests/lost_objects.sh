@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: lost_objects.sh
-# Some objects and the lists of their headers are lost, others and the library are not: where a header of only those
-# changes, it is in the library that make builds; in a copy of a small module.
+# Deletes some objects and the lists of their headers, but not the library and the other objects. If then a header of
+# only the deleted ones changes, make must build it into the library. Uses a copy of a small module.
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

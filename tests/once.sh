@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: once.sh FOLDER [COMMAND...] ITEM
-# Runs ITEM, a test program or, as the last word of COMMAND, a case of tests/cli. Keeps its output in FOLDER if it passed.
-# A later call prints the kept output instead, so that a run of many items that was stopped goes on. ITEM runs again when
-# its program or a file of its case is newer. `make coverage` runs each item so.
+# Runs ITEM, a test program or, as the last word of COMMAND, a case of tests/cli. Keeps its output in FOLDER if it
+# passed. A later call prints the kept output instead, so that an interrupted run of many items resumes. ITEM runs again
+# if its program or a file of its case is newer. `make coverage` runs each item so.
 [ $# -ge 2 ] || { echo "usage: once.sh FOLDER [COMMAND...] ITEM" >&2; exit 2; }
 folder=$1
 shift
@@ -16,7 +16,7 @@ if [ -e "$kept" ] && [ -e "$files" ] && [ -z "$(find "$files" -newer "$kept" 2>/
 fi
 rm -f "$kept"
 mkdir -p "$folder" || exit 1
-: >"$kept.began" # what is changed while it runs is newer than its output
+: >"$kept.began" # files changed while it runs are newer than its output
 "$@" >"$kept.out" 2>&1
 status=$?
 cat "$kept.out"

@@ -1,10 +1,10 @@
 # shellcheck shell=sh
 # pool.sh -- sourced by the runners of tests: a command for each of many items, JOBS at once.
 #
-# run_pool DIRECTORY COMMAND ITEM...: runs COMMAND (words) with each item; item I, from 0, leaves its output
-# in DIRECTORY/I.log, what `times` says of it in DIRECTORY/I.times and its exit status in DIRECTORY/I.status.
-# Prints I when the items up to I have ended, so that the caller reports in the given order; at the end, on standard
-# error, which items were the slowest.
+# run_pool DIRECTORY COMMAND ITEM...: runs COMMAND (words) with each item; item I, from 0, leaves its output in
+# DIRECTORY/I.log, the output of `times` in DIRECTORY/I.times and its exit status in DIRECTORY/I.status. Prints I when
+# the items up to I have ended, so that the caller reports in the given order. At the end it prints the slowest items on
+# standard error.
 run_pool() {
     pool=$1 pool_command=$2
     shift 2
@@ -30,8 +30,8 @@ run_pool() {
     }
 }
 
-# slowest ITEM...: one line with the ten items of the pool that took most seconds of a processor, user and system,
-# where all of them took more than a minute.
+# slowest ITEM...: one line with the ten items of the pool that took most processor seconds, user and system, if all of
+# them together took more than a minute.
 slowest() {
     pool_item=0
     for item in "$@"; do

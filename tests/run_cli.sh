@@ -2,8 +2,7 @@
 # usage: [RUN_WITH=COMMAND] run_cli.sh BUILDDIR [NAME...]
 #        run_cli.sh --list [NAME...]
 # Runs the cases tests/cli/NAME/ against the programs in BUILDDIR/bin, or prints their names. NAME may be a glob:
-# 'train_*'. JOBS cases run at once (default: one for each core), slow ones first, as words behind COMMAND.
-# Of a case:
+# 'train_*'. JOBS cases run at once (default: one for each core), slow ones first, appended to COMMAND. Files of a case:
 #   cmd      sh script, run in a fresh directory with the programs on PATH and BIN, TOP (checkout) and
 #            SHARED (shared data) set; exit 77 after printing "skip: reason" skips the case
 #   stdout, stderr   what it must print; no file: nothing. The directory is written as TMP, the version
@@ -52,7 +51,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# slow_first: reads names, prints those of slow cases before the others.
+# slow_first: reads names, prints slow cases first.
 slow_first() {
     while read -r name; do
         if [ -e "$TOP/tests/cli/$name/slow" ]; then echo "0 $name"; else echo "1 $name"; fi

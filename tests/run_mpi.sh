@@ -115,7 +115,7 @@ test_sync() {
         done
     done
 }
-# The second batch has one image; three of four ranks have no rows. A pixel at the edge of a ReLU may go either way, which
+# The second batch has one image; three of four ranks have no rows. A pixel at the edge of a ReLU may flip, which
 # changes sums of g by 1e-3 of the largest; few steps make it rare.
 test_absent() {
     $images --norm bn --limit 15 --max-steps 2 -o one.h5 >one || return 1
@@ -245,7 +245,7 @@ test_paused_rank() {
         wait_for_updates many.h5 30 || return 1
         paused=$(pid_of_rank many.h5 $rank)
         kill -STOP "$paused" || return 1
-        sleep 2 # what was on its way
+        sleep 2 # messages in transit arrive
         before=$(steps_of many.h5)
         sleep 2
         same "$before" "$(steps_of many.h5)" && kill -CONT "$paused" && wait $! || return 1
@@ -387,7 +387,7 @@ test_srun_killed_rank() {
     wait_for_updates many.h5 30 || return 1
     victim=$(pid_of_rank many.h5 1)
     kill -9 "$victim" && ! wait $! || return 1
-    if [ "${NODES:-1}" = 1 ]; then # a rank on another node cannot be looked at; srun ends both
+    if [ "${NODES:-1}" = 1 ]; then # a rank on another node cannot be checked; srun ends both
         says "rank 1 (process $victim) is gone" || return 1
         statrec info many.h5 | grep -q "^reason *rank 1 (process $victim) is gone" || return 1
     fi
@@ -410,7 +410,7 @@ test_srun_lost_node() {
     statrec info many.h5 | grep -q "^status *failed" || return 1
     resumed_by_srun many
 }
-# As examples/scaling.sbatch: a job that is requeued goes on from its newest checkpoint. Slurm starts it after two minutes.
+# As examples/scaling.sbatch: a requeued job resumes from its newest checkpoint. Slurm starts it after two minutes.
 test_sbatch_requeued() {
     slurm_has_pmix || return 77
     $pairs $long --shards 4 -o one.h5 >one || return 1

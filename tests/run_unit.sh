@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: [RUN_WITH=COMMAND] run_unit.sh PROGRAM...
-# Runs test programs (as words behind COMMAND), JOBS at once (default: one for each core), and reports them in the
-# given order: one line each, the whole log of one that fails, and a closing count of tests that passed, failed and
-# were skipped.
+# Runs test programs (appended to COMMAND), JOBS at once (default: one for each core), and reports them in the given
+# order: one line each, the whole log of one that fails, and a closing count of tests that passed, failed and were
+# skipped.
 [ $# -gt 0 ] || { echo "run_unit: no test program given"; exit 1; }
 # shellcheck source=tests/pool.sh
 . "$(dirname "$0")/pool.sh"

@@ -4,11 +4,11 @@
 # Runs test programs and trains each model, with two threads,
 #   tsan      under clang's ThreadSanitizer: data races. BUILDDIR was built with MODE=tsan.
 #   memcheck  under valgrind: reads of uninitialised or foreign memory, in the whole process. MemorySanitizer would report
-#             everything that HDF5, OpenBLAS, oneDNN and libzip write; valgrind sees what they do.
-# ITEM is a test program, a model of the table below, or `trainings`: all of these. JOBS at once (default: one per core).
-# tests/sanitizers.tsan and tests/sanitizers.memcheck suppress findings inside libraries that are not ours, by name. Prints a
-# line per item, and the findings. Logs stay in BUILDDIR/sanitizer. An item that passed runs again when its program is newer,
-# so a call that was stopped goes on. No item begins after M minutes (default: 55).
+#             all memory that HDF5, OpenBLAS, oneDNN and libzip write; valgrind tracks their writes.
+# ITEM is a test program, a model of the table below, or `trainings`: all of these. JOBS at once (default: one per
+# core). tests/sanitizers.tsan and tests/sanitizers.memcheck suppress findings inside libraries that are not ours, by
+# name. Prints a line per item, and the findings. Logs stay in BUILDDIR/sanitizer. An item that passed runs again only
+# if its program is newer, so a later call resumes. No item begins after M minutes (default: 55).
 #
 #   model                  data      options
 trainings='
@@ -34,7 +34,7 @@ skip() {
 case ${1-} in
 tsan)
     command -v clang >/dev/null || skip tsan clang "clang libomp-dev"
-    archer=$(dirname "$(readlink -f "$(command -v clang)")")/../lib/libarcher.so # tells the tool how OpenMP synchronizes
+    archer=$(dirname "$(readlink -f "$(command -v clang)")")/../lib/libarcher.so # describes OpenMP's synchronization
     [ -e "$archer" ] || skip tsan libarcher.so libomp-dev
     ;;
 memcheck) command -v valgrind >/dev/null || skip memcheck valgrind valgrind ;;
@@ -96,7 +96,7 @@ images() { word 2051 && word "$1" && word 16 && word 16 && bytes $((256 * $1)); 
 labels() { word 2049 && word "$1" && bytes "$1"; }
 bytes() { LC_ALL=C awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) printf "%c", 1 + i % 9 }'; }
 
-# train MODEL: trains it, and reads what it wrote by the commands that compute.
+# train MODEL: trains it, and runs the computing commands on its files.
 train() (
     work=$(mktemp -d) && cd "$work" || exit 1
     trap 'rm -rf "$work"' EXIT

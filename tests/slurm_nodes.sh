@@ -1,10 +1,10 @@
 #!/bin/sh
 # usage: slurm_nodes.sh COMMAND...
 # Makes a Slurm cluster of two nodes on this machine, and runs the command on the first one, with NODES=2. The nodes are
-# network and process namespaces with names of their own, joined by a pair of virtual adapters; they share files, and each says
-# that it has four CPUs. slurmctld runs on the first one.
+# network and process namespaces with separate names, joined by a pair of virtual adapters. They share files, and each
+# declares four CPUs. slurmctld runs on the first one.
 #     slurm_nodes.sh sh tests/run_mpi.sh build/release-mpi srun srun_killed_rank srun_lost_node sbatch_requeued srun_alone
-# Needs root, iproute2, and Debian's slurm-wlm and munge; without them it says so and skips (exit status 77).
+# Needs root, iproute2, and Debian's slurm-wlm and munge; without them it skips with a message (exit status 77).
 set -u
 [ $# -ge 1 ] || { echo "usage: slurm_nodes.sh COMMAND..." >&2; exit 2; }
 PATH=$PATH:/usr/sbin:/sbin
@@ -35,7 +35,7 @@ on() {
         sh "$node" "$work/hosts" "$@"
 }
 make_nodes() {
-    remove_links # of a call that was killed
+    remove_links # removes the leftovers of a killed call
     ip netns add statrec-1 && ip netns add statrec-2 || return 1
     ip link add joined netns statrec-1 type veth peer name joined netns statrec-2 || return 1
     for number in 1 2; do
@@ -82,7 +82,7 @@ start_daemons() {
     until [ -S "$work/munge.socket" ]; do kill -0 $! || return 1; sleep 0.1; done
     (on statrec-1 slurmctld -D -c) >/dev/null 2>&1 &
     pids="$pids $!"
-    for node in statrec-1 statrec-2; do # each with processes of its own: ranks of different nodes cannot signal each other
+    for node in statrec-1 statrec-2; do # own processes: ranks of different nodes cannot signal each other
         (on $node unshare --pid --fork --kill-child --mount-proc slurmd -D) >/dev/null 2>&1 &
         pids="$pids $!"
     done

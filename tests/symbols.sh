@@ -1,11 +1,11 @@
 #!/bin/sh
 # usage: symbols.sh BUILDDIR
-# The recorder has one caller in training: by the symbols of the object files, only src/observe uses
-# src/record. A module links only modules that src/MODULES lets it include, and no two files of src/ need
-# each other, directly or through others. A line for each when all is well.
+# The recorder has one caller in training: by the symbols of the object files, only src/observe uses src/record. A
+# module links only modules that src/MODULES lets it include, and no two files of src/ need each other, directly or
+# through others. Prints a line for each check that passes.
 [ $# -eq 1 ] || { echo "usage: symbols.sh BUILDDIR" >&2; exit 2; }
 names() { sort -u | sed '/^$/d'; }
-# objects BUILD FOLDER: those of a folder's sources, not of files that are gone
+# objects BUILD FOLDER: objects of a folder's existing sources
 objects() { (cd "$top" && find src/"$2" -name '*.c') | sed "s|^|$1/obj/|; s|c\$|o|"; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 work=$(mktemp -d) || exit 1
@@ -25,7 +25,7 @@ done
 [ $bad -eq 0 ] || exit 1
 echo "symbols: in training only src/observe calls the recorder"
 
-# what the library shows of itself is what the headers promise, all of it with their prefix
+# the library exports exactly the functions that the headers declare, all with their prefix
 lib=$1/lib/libstatrec.so
 if [ -f "$lib" ]; then
     nm -D --defined-only "$lib" | awk '{ print $3 }' | names >"$work/shown"

@@ -1,11 +1,10 @@
 #!/bin/sh
 # usage: two_builds.sh BUILDDIR OTHER TOLERANCE [KIND...]
-# Compares two builds, such as one for this processor and one in an emulator. Each trains a small
-# model of every kind on the same files. What they recorded agrees to TOLERANCE of the largest
-# number of each dataset. Each build then reads what the other wrote: `statrec check`, stat-tid and
-# `statrec evaluate` of a run file, a damaged run file, a copy and a checkpoint print the same, and
-# a run that one began ends in the other as it ends in the first. A kind that passed is not run
-# again until a program is newer (OTHER/runs/KIND.passed). Prints a line for each kind.
+# Compares two builds, such as one for this processor and one in an emulator. Each trains a small model of every kind on
+# the same files. Recorded values agree to TOLERANCE of the largest number of each dataset. Each build then reads the
+# other's files: `statrec check`, stat-tid and `statrec evaluate` of a run file, a damaged run file, a copy and a
+# checkpoint print the same. A run that one build began ends equally in both. A kind that passed does not run again
+# until a program is newer (OTHER/runs/KIND.passed). Prints a line for each kind.
 [ $# -ge 3 ] || { echo "usage: two_builds.sh BUILDDIR OTHER TOLERANCE [KIND...]" >&2; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd -P)
 native=$(cd "$1" && pwd -P)/bin other=$(cd "$2" && pwd -P)/bin tolerance=$3

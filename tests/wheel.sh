@@ -1,9 +1,10 @@
 #!/bin/sh
 # usage: wheel.sh DIRECTORY
-# STATREC_PYTHON names a Python with torch, for the code of docs/use-a-norm-in-pytorch.md.
-# Installs the wheels of DIRECTORY (`make wheel wheel-pure`) into new virtual environments and uses them with an empty
-# environment: the size, what libstatrec exports, what programs and libraries load, each program, recording, reading,
-# figures, h5py imported before and after, and the pure wheel, which reads by h5py. Prints one line, or one per fault.
+# STATREC_PYTHON names a Python with torch, for the code of docs/use-a-norm-in-pytorch.md. Installs the wheels of
+# DIRECTORY (`make wheel wheel-pure`) into new virtual environments and uses them with an empty environment. Checks the
+# size, the exports of libstatrec, the libraries that programs and libraries load, and each program. Checks recording,
+# reading, figures, h5py imported before and after, and the pure wheel, which reads with h5py. Prints one line, or one
+# per fault.
 [ $# -eq 1 ] || { echo "usage: wheel.sh DIRECTORY" >&2; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 wheels=$(cd "$1" && pwd -P) || exit 1

@@ -1,16 +1,16 @@
 # architecture.awk -- usage: awk -f architecture.awk src/MODULES SOURCE...
-# The modules of src/MODULES as a graph for dot: an arrow from each module to those that it includes, by
-# the #include lines of the sources. Folders of a module are in its box. Arrows that follow from others are
-# left out (transitive reduction), so that the picture can be read.
+# Writes the modules of src/MODULES as a graph for dot, with an arrow from each module to the modules that its #include
+# lines use. Folders of a module are in its box. Arrows that follow from others are left out (transitive reduction), for
+# a readable picture.
 BEGIN { FS = "[ \t]*[|][ \t]*" }
 
-# The box of a module: that of its first folder, unless it has its own.
+# The box of a module: its first folder's, unless it has its own.
 function box_of(name) {
     while (!(name in is_box) && sub(/\/[^\/]*$/, "", name)) continue
     return name
 }
 
-# A folder has its own box where it may include a module above the one that it lies in.
+# A folder has its own box if it may include a module above the one that contains it.
 function has_own_box(name, list,    top, word, n, i) {
     top = name
     sub(/\/.*/, "", top)
@@ -54,7 +54,7 @@ FNR == 1 {
     if (name != mine && name in is_box) uses[mine " " name] = 1
 }
 
-# Whether `from` reaches `to`; over another box where `far`.
+# Whether `from` reaches `to`; through another box if `far`.
 function reaches(from, to, far,    i) {
     if (!far && (from " " to) in known) return known[from " " to]
     for (i = 1; i <= boxes; i++) {

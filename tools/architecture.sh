@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: architecture.sh [--check]
-# Writes docs/architecture.dot and docs/architecture.svg (graphviz), and the table of modules in
-# docs/architecture.md, from src/MODULES and the #include lines. --check writes nothing: exit status 1 where the
-# committed graph or table is another; needs no graphviz.
+# Writes docs/architecture.dot and docs/architecture.svg (graphviz), and the table of modules in docs/architecture.md,
+# from src/MODULES and the #include lines. --check writes nothing and needs no graphviz: exit status 1 if the committed
+# graph or table differs.
 case $# in
 0) ;;
 *) [ "$*" = --check ] || { echo "usage: architecture.sh [--check]" >&2; exit 2; } ;;

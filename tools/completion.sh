@@ -1,13 +1,13 @@
 #!/bin/sh
 # usage: completion.sh BUILDDIR >FILE
-# Writes the completion for bash: completion.bash, and tables of options from what every program prints
-# for --help (BUILDDIR/help), of names from statrec list.
+# Writes the completion for bash: completion.bash, tables of options from every program's --help (BUILDDIR/help), and
+# names from statrec list.
 [ $# -eq 1 ] || { echo "usage: completion.sh BUILDDIR >FILE" >&2; exit 2; }
 tools=$(dirname "$0") bin=$1/bin help=$1/help
 LC_ALL=C
 export LC_ALL
 
-# The case of one --help: its options, and what its usage takes.
+# The case of one --help: its options, and the arguments in its usage.
 options() {
     awk -v key="$1" '
         /^usage: /, /^$/ { usage = usage " " $0 }
@@ -47,7 +47,7 @@ options() {
             out = out " " name "=" value (letter == "" ? "" : " " letter "=" value)
             name = ""
         }
-        # options that only the usage tells: [--format tsv|csv|json]
+        # options that only the usage line has: [--format tsv|csv|json]
         function of_usage(    rest, word) {
             rest = usage
             while (match(rest, /--[a-z-]+ [a-z]+\|[a-z|]+/)) {
@@ -79,7 +79,7 @@ options() {
         }' "$help/$2"
 }
 
-# names NAME COMMAND...: the first words of what it prints.
+# names NAME COMMAND...: keeps the first words of its output.
 names() {
     name=$1
     shift

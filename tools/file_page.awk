@@ -1,7 +1,7 @@
-# file_page.awk -- statrec-file(5) from what file_page prints of a run file, and from format.h.
+# file_page.awk -- makes statrec-file(5) from the output of file_page for a run file, and from format.h.
 # usage: awk -f roff.awk -f file_page.awk -v date=DATE -v version=VERSION PROSE FORMAT.H ROWS
-# Types, shapes, units and definitions are those of the file. What has no definition there must have a
-# row in PROSE (manual.txt, "@ statrec-file"), and every such row must be of something in the file.
+# Types, shapes, units and definitions come from the file. An object without a definition there must have a row in PROSE
+# (manual.txt, "@ statrec-file"), and every such row must describe an object in the file.
 
 function fail(text) {
     print "file_page: " text | "cat 1>&2"
@@ -24,7 +24,7 @@ file == 1 {
     next
 }
 
-# -- format.h: the letters, and what stands before a table behind the sentence of its type
+# -- format.h: the letters, and the comment that precedes a table, after the sentence of its type
 
 file == 2 && /^#define SR_FORMAT_VERSION / { format_version = $3 }
 file == 2 && /^\/\*/ { comment = ""; in_comment = 1 }

@@ -1,7 +1,8 @@
-/* file_page.c -- what a run file holds, as lines for file_page.awk, which makes statrec-file(5) of them.
+/* file_page.c -- prints the contents of a run file as lines for file_page.awk, which makes
+ * statrec-file(5).
  *
- * Records a small run with libstatrec and walks through the file: types, units and definitions are
- * those of the file itself. Every extent is another number, so that each has one letter. Names of
+ * Records a small run with libstatrec and walks through the file: types, units and definitions come
+ * from the file itself. Every extent is a different number, so that each has one letter. Names of
  * statrec/format.h come first, in its order. usage: file_page NEW.h5
  *
  *   attribute  OBJECT  NAME  TYPE  VALUE
@@ -135,7 +136,8 @@ static void type_name(hid_t type, char *text) {
     }
 }
 
-/* Extent 0 is a scalar. A number without a letter, or with two, is printed so that file_page.awk refuses it. */
+/* Extent 0 is a scalar. A number without a letter, or with two, is printed so that file_page.awk
+ * rejects it. */
 static void shape_name(hid_t space, char *text) {
     hsize_t dims[H5S_MAX_RANK];
     const int rank = H5Sget_simple_extent_dims(space, dims, NULL);
@@ -155,7 +157,7 @@ static void shape_name(hid_t space, char *text) {
     if (rank > 0) snprintf(text + used, TEXT - used, "]");
 }
 
-/* The text of an attribute; "" when there is none or it is no text. */
+/* The text of an attribute; "" if it is missing or no text. */
 static void attribute_text(hid_t object, const char *name, char *text) {
     text[0] = 0;
     if (H5Aexists(object, name) <= 0) return;
@@ -228,7 +230,7 @@ static bool is_link(hid_t file, const char *path) {
     return false;
 }
 
-/* What has no place in the order above. */
+/* Prints an object that is not listed in the order above. */
 static herr_t print_path(hid_t file, const char *name, const H5L_info_t *info,
                          void *groups_wanted) {
     char path[TEXT];

@@ -51,7 +51,7 @@ function end_header() {
     out = ""
 }
 
-# One line of a declaration, as it stands.
+# One line of a declaration, verbatim.
 function declare(text) { declared = declared guarded(plain(text)) "\n" }
 
 FNR == 1 {
@@ -63,7 +63,7 @@ FNR == 1 {
     in_comment = in_define = in_declaration = skipping = 0
 }
 
-# what only the compiler wants
+# lines for the compiler only
 /^#ifdef __cplusplus/ { skipping = 1 }
 skipping { if (/^#endif/) skipping = 0; next }
 /^#(ifndef|endif|include)|^#define STATREC_[A-Z]*_H$/ { next }
@@ -114,7 +114,7 @@ function flush_comment() { flush() }
         sub(/^[ *]/, "", name)
         function_name[++functions] = name
     }
-    # what is told behind a prototype
+    # the comment after a prototype
     if (depth == 0 && functions && match(text, /\); *\/\*.*\*\/$/)) {
         told = substr(text, RSTART + 2)
         sub(/^ *\/\* */, "", told)

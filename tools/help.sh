@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: help.sh BINDIR DIR
-# Writes what every program and command prints for --help into DIR: statrec, statrec-train,
-# statrec-bpe-learn, statplot, stat-tid ...
+# Writes the --help output of every program and command into DIR: statrec, statrec-train, statrec-bpe-learn, statplot,
+# stat-tid ...
 [ $# -eq 2 ] || { echo "usage: help.sh BINDIR DIR" >&2; exit 2; }
 bin=$1 out=$2
 LC_ALL=C
@@ -9,7 +9,7 @@ export LC_ALL
 unset STATREC_PLOTS STATREC_PRESETS STATREC_SAMPLES
 mkdir -p "$out" || exit 1
 
-# say PAGE PROGRAM [COMMAND]: keeps it.
+# say PAGE PROGRAM [COMMAND]: stores its help.
 say() {
     page=$1 program=$2
     shift 2
@@ -26,7 +26,7 @@ rows() {
     sed -n 's/^  \([a-z][a-z0-9-]*\)  *[^ ].*/\1/p' "$out/$1"
 }
 
-# Commands of a command are told by a usage of their own.
+# Commands of a command have their own usage.
 say_commands() {
     for word in $(rows "$1"); do
         "$bin/statrec" "$2" "$word" --help >"$out/more" 2>/dev/null &&

@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: manual.sh BUILDDIR VERSION DATE
-# Writes the manual into BUILDDIR/man: a page of section 1 for each program and each command from its --help in
-# BUILDDIR/help (help2man), and stat-analyses.1, which lists the analyses; libstatrec.3 from the public headers, with a
-# link for each function; statrec-file.5 from statrec/format.h and a run file. Notes are in manual.txt.
+# Writes the manual into BUILDDIR/man. Section 1 has a page for each program and command, from its --help in
+# BUILDDIR/help (help2man), and stat-analyses.1, a list of the analyses. libstatrec.3 comes from the public headers,
+# with a link for each function; statrec-file.5 from statrec/format.h and a run file. Notes are in manual.txt.
 [ $# -eq 3 ] || { echo "usage: manual.sh BUILDDIR VERSION DATE" >&2; exit 2; }
 tools=$(dirname "$0")
 include=$tools/../include/statrec
@@ -20,7 +20,7 @@ fail() {
     exit 1
 }
 
-# -- what programs say, a file for each page
+# -- output of the programs, a file for each page
 
 cp "$1/help"/* "$help" || exit 1
 "$bin/statplot" list | awk -F '\t' '
@@ -59,7 +59,7 @@ does() {
     esac
 }
 
-# As a --help: what every analysis does, and the options that at least half of them have in the same words.
+# As a --help: the purpose of every analysis, and the options that at least half of them describe in the same words.
 analyses() {
     echo "usage: stat-NAME RUN.h5... [OPTIONS]"
     echo
@@ -93,7 +93,7 @@ export SOURCE_DATE_EPOCH
 for name in $pages; do
     awk -f "$tools/roff.awk" -f "$tools/page_notes.awk" -v name="$name" -v pages="${pages% }" \
         -v parent="$(parent "$name")" "$tools/manual.txt" "$help/$name" >"$work/notes" || fail "no notes for $name"
-    # help2man runs a program of the page's name, and knows the synopsis by a capital
+    # help2man runs a program of the page's name, and recognizes the synopsis by a capital
     printf '#!/bin/sh\nsed "s/^usage:/Usage:/" "%s"\n' "$help/$name" >"$work/programs/$name"
     chmod +x "$work/programs/$name"
     help2man --no-info --name="$(does "$name")" --version-string="$version" --source="statrec $version" \

@@ -1,4 +1,4 @@
-# modules.awk -- src/MODULES as definitions for make, one word a line, '+' in place of blanks:
+# modules.awk -- src/MODULES as definitions for make, one word per line, '+' in place of blanks:
 #   MODULES       names of all rows, lowest first
 #   CLOSURE_x     the module x and all that it needs, in the order of a linker: callers first
 #   TESTED_x      the same for the test programs of the folder tests/x
@@ -36,7 +36,7 @@ function add(name, below) {
     need[name] = 1
     add_list(includes[name], below)
 }
-# Rows above number `below` that the list names, those in their folders too, and what they need.
+# Adds the rows above number `below` that the list names, the rows in their folders, and the modules that they need.
 function add_list(list, below,    word, n, i, j) {
     n = split(list, word, " ")
     for (i = 1; i <= n; i++)

@@ -1,7 +1,7 @@
-# page_notes.awk -- what a page of section 1 contains beside --help, as an include file for help2man.
+# page_notes.awk -- contents of a section 1 page besides --help, as an include file for help2man.
 # usage: awk -f roff.awk -f page_notes.awk -v name=PAGE -v pages="ALL PAGES" -v parent=PAGE PROSE HELP
-# PROSE is manual.txt; pages lists every page of section 1 as "statrec-train statplot ...". SEE ALSO are the
-# pages that HELP mentions.
+# PROSE is manual.txt; pages lists every page of section 1 as "statrec-train statplot ...". SEE ALSO are the pages that
+# HELP mentions.
 
 FNR == 1 { file++ }
 
@@ -30,7 +30,7 @@ function page_matches(patterns,    word, n, i) {
     return 0
 }
 
-# "statrec list presets" and "stat-table" mention pages; a page lists those of its commands, too.
+# "statrec list presets" and "stat-table" mention pages; a page lists its commands' pages, too.
 function is_mentioned(page,    spaced) {
     spaced = page
     if (page !~ /^stat-|^statplot/) gsub(/-/, " ", spaced)

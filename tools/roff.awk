@@ -1,6 +1,6 @@
-# roff.awk -- how text becomes man(7), for the other programs of this folder.
+# roff.awk -- converts text to man(7), for the other programs of this folder.
 
-# Text with every character that roff would take for its own.
+# Text with every character escaped that roff would interpret.
 function plain(text) {
     gsub(/\\/, "\\e", text)
     gsub(/-/, "\\-", text)
@@ -14,7 +14,7 @@ function plain(text) {
 function bold(text) { return "\\fB" text "\\fR" }
 function italic(text) { return "\\fI" text "\\fR" }
 
-# Prose: what stands between backquotes is bold, and so are pages of the manual, which `pages` names.
+# Prose: text between backquotes is bold, and so are pages of the manual, which `pages` names.
 function prose(text,    out, word) {
     out = ""
     while (match(text, /`[^` ][^`]*`/)) {
@@ -25,7 +25,7 @@ function prose(text,    out, word) {
     return out plain(text)
 }
 
-# Words that begin with a capital stand for something of the user's.
+# Words with an initial capital are placeholders.
 function usage(text,    out, word) {
     out = ""
     while (match(text, /(^|[^A-Za-z0-9_-])[A-Z][A-Za-z0-9_]*([.][a-z0-9]+)?/)) {
@@ -41,13 +41,13 @@ function usage(text,    out, word) {
     return out plain(text)
 }
 
-# Lines of at most 78 characters; none begins with what roff obeys.
+# Lines of at most 78 characters; none has a roff control character first.
 function fill(text,    word, n, i, line, out) {
     n = split(text, word, /[ \t]+/)
     line = out = ""
     for (i = 1; i <= n; i++) {
         if (word[i] == "") continue
-        if (length(word[i]) > 45) gsub(/[,|]/, "&\\:", word[i]) # may be broken behind them
+        if (length(word[i]) > 45) gsub(/[,|]/, "&\\:", word[i]) # may be broken after them
         if (line != "" && length(line) + length(word[i]) > 77) {
             out = out guarded(line) "\n"
             line = ""
@@ -57,7 +57,7 @@ function fill(text,    word, n, i, line, out) {
     return line == "" ? out : out guarded(line) "\n"
 }
 
-# Nor does one end as a sentence does: roff would put two blanks behind it, and one elsewhere.
+# A line must not end like a sentence: roff would put two blanks after it, and one elsewhere.
 function guarded(line) {
     if (line ~ /[.?!][])"]*$/) line = line "\\&"
     return line ~ /^[.\047]/ ? "\\&" line : line

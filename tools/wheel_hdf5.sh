@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: wheel_hdf5.sh DIRECTORY
-# Builds HDF5 as DIRECTORY/lib/libhdf5.a and libhdf5.so: position-independent, of the version whose headers the
-# compiler finds, without network drivers, which bring thirty libraries. The source is $HDF5_SOURCE (a .tar.gz) or
-# Debian's source package. Does nothing where DIRECTORY has it.
+# Builds HDF5 as DIRECTORY/lib/libhdf5.a and libhdf5.so: position-independent, of the version whose headers the compiler
+# finds, without network drivers, which bring thirty libraries. The source is $HDF5_SOURCE (a .tar.gz) or Debian's
+# source package. Does nothing if DIRECTORY has it.
 set -eu
 [ $# -eq 1 ] || { echo "usage: wheel_hdf5.sh DIRECTORY" >&2; exit 2; }
 mkdir -p "$1"

@@ -61,7 +61,7 @@ def in_batches(pairs, ids, most):
 
 
 def padded(pairs):
-    """Source, target that begins with </s>, the words to be predicted; and their number."""
+    """Source; target that starts with </s>; words to predict; their number."""
     sides = [[a for a, _ in pairs], [[END, *b[:-1]] for _, b in pairs], [b for _, b in pairs]]
     tensors = []
     for side in sides:

@@ -1,4 +1,4 @@
-"""What images.py and text.py share: options, the training loop with statrec.watch, data files."""
+"""Shared by images.py and text.py: options, the training loop with statrec.watch, data files."""
 
 import argparse
 import gzip

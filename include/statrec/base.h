@@ -4,7 +4,7 @@
  * line of text there: the problem, the value, and the place (file:line, dataset, byte). The library
  * never prints and never exits.
  *
- * Structs of the interface begin with their size, so that they can grow between versions. The
+ * Structs of the interface start with their size, so that they can grow between versions. The
  * caller sets the size of structs that it passes and of structs that the library fills in (SR_INIT
  * does so). In structs that the library returns pointers to, the size is the library's. Fields that
  * the library does not have must be zero. sr_failure has no size and never grows.
@@ -19,7 +19,7 @@ extern "C" {
 /* Changes when older programs would misunderstand the library; bindings compare it with the
  * library's. Additions do not change it. */
 #define SR_ABI_VERSION 1
-int sr_abi_version(void);     /* of the library in use */
+int sr_abi_version(void);     /* the loaded library's */
 const char *sr_version(void); /* "0.2.0" */
 
 /* A struct with its size: SR_INIT(sr_site, .name = "norm1", .width = 64). Other fields are 0, so

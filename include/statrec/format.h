@@ -152,7 +152,7 @@ typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_bette
     X(tid_var, "1", "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2")
 
 /* X(name, type, definition): pair_NAME [S, K] under /final: K pairs of each site's input and output
- * in that pass; NaN and -1 at a site without pairs. Only in files with options.pairs. */
+ * in that pass. A site without pairs has NaN and -1. Only in files with options.pairs. */
 #define SR_PAIRS(X)                                                                                \
     X(x, FLOAT32,                                                                                  \
       "entry of the tensor that the site normalizes, drawn at random from the valid "              \
@@ -196,7 +196,7 @@ enum {
     SR_REASON_SIZE = 256,
     SR_DIGEST_SIZE = 32,
     SR_METHOD_SIZE = 192,
-    SR_DEFINITION_SIZE = 512, /* of a metric or custom scalar */
+    SR_DEFINITION_SIZE = 512, /* for a metric or custom scalar */
     SR_METRICS_MAX = 128,
     SR_EMBEDDINGS_MAX = 1024,
     SR_RUNNING_KEPT = 8,

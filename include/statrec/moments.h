@@ -29,7 +29,7 @@ typedef struct sr_tensor {
     sr_element element;
     int64_t outer, channels, inner;
     const uint8_t *valid; /* [outer * inner] mask of valid rows; NULL: all */
-    int64_t samples;      /* of the rows; 0: outer if inner > 1, else unknown */
+    int64_t samples;      /* samples in the rows; 0: outer if inner > 1, else unknown */
 } sr_tensor;
 
 /* Returns the number of valid rows. Fills mean, biased variance and mean square [channels]; NaN
@@ -48,14 +48,15 @@ void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *cent
 void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, double eps,
                   bool root, double square[2]);
 
-/* Everything that one pass of a site needs, in one call of a host for which calls are expensive.
+/* Everything that one pass of a site needs, in one call for a host program whose calls are
+ * expensive.
  *
  * g, x: contiguous [outer, channels, inner] of one element type. vector: mean, variance, sum_g,
  * sum_gc and the gain, [channels] each of type vector_element. to [6, channels]: rows mean,
  * variance, sum_g, sum_gc, sum_gg, gain. Rows whose vector is given are copies of it. A missing
- * gain becomes ones. The mean, the variance, sum_g and sum_gc are given, and x may be NULL then; or
- * all four are made of x and g. g NULL: the row of sum_gg stays. square: sr_row_norms of them, or
- * NULL. */
+ * gain becomes ones. Either the mean, the variance, sum_g and sum_gc are given, and x may be NULL;
+ * or all four are computed from x and g. g NULL: the row of sum_gg stays. square: sr_row_norms of
+ * them, or NULL. */
 typedef struct sr_pass_sums {
     size_t size;
     const void *g, *x, *vector[5];
@@ -68,9 +69,9 @@ typedef struct sr_pass_sums {
 
 void sr_sum_pass(const sr_pass_sums *p);
 
-/* Where a buffer copied from a device has the sums of one pass: offsets in bytes from its start, a
- * multiple of the size of what is read there. Rows of [channels] follow each other `stride`
- * elements apart.
+/* Layout of one pass's sums in a buffer copied from a device. Fields are offsets in bytes from its
+ * start, a multiple of the size of the elements there. Rows of [channels] follow each other
+ * `stride` elements apart.
  *
  * sums: doubles, rows x, x^2, g, g x, g^2; with vectors the row g^2 alone. vectors: < 0, or floats
  * of the node of a batch norm, rows mean, 1/s, sum g, sum g xhat; s = sqrt(variance + eps). gain:
@@ -85,15 +86,15 @@ typedef struct sr_device_place {
  *
  * scale: factor of the loss, != 0; the sums of g are divided by it. rows [count]: valid rows of
  * each pass; < 0 is replaced by the number in `more`. to: 7 rows of [sum of channels], the passes
- * side by side: mean, biased variance, mean square, sum g, sum g (x - mean), sum g^2, gain. found
- * [count, 4]: || dx ||^2 and || gamma g / s ||^2 without the scale, least variance, and largest
- * mean^2/variance; NaN where a feature has it. The caller owns all memory. */
+ * side by side. Rows: mean, biased variance, mean square, sum g, sum g (x - mean), sum g^2, gain.
+ * found [count, 4]: || dx ||^2 and || gamma g / s ||^2 without the scale, least variance, and
+ * largest mean^2/variance. A NaN in a feature makes it NaN. The caller owns all memory. */
 void sr_read_device_sums(const sr_device_place *places, int64_t count, const void *buffer,
                          double scale, int64_t *rows, double *to, double *found);
 
 /* One pass. values [6, channels]: the rows that sr_sum_pass has filled; they belong to the caller.
- * eps < 0: these are moments and sums. eps >= 0: they are vectors of a batch norm's autograd node,
- * 1/sqrt(variance + eps) in place of the variance and sum g xhat in place of sum_gc. */
+ * eps < 0: these are moments and sums. eps >= 0: they are vectors of a batch norm's autograd node.
+ * 1/sqrt(variance + eps) replaces the variance, and sum g xhat replaces sum_gc. */
 typedef struct sr_pass_block {
     size_t size;
     int64_t channels;

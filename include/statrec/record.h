@@ -62,8 +62,8 @@ typedef enum sr_sync {
     SR_SYNC_NONE   /* when the system writes them */
 } sr_sync;
 
-/* Begin with SR_OPTIONS_DEFAULT: 0 is no valid value of all fields. Texts are copied and are UTF-8.
- * A NULL text is stored as "". */
+/* Initialize with SR_OPTIONS_DEFAULT: not every field may be 0. Texts are copied and are UTF-8. A
+ * NULL text is stored as "". */
 typedef struct sr_options {
     size_t size;
     bool force; /* replace PATH and PATH.part */
@@ -76,15 +76,15 @@ typedef struct sr_options {
     const char *parent; /* "file step" that a resumed run continues, or "" */
     uint64_t seed;
     int threads;
-    bool scalars, vectors; /* what to record */
+    bool scalars, vectors; /* datasets to record */
     /* Record vectors in steps divisible by it. 0: never. -1: every step while the projected file is
      * below size_limit, else at a larger spacing. Without planned_steps the spacing grows with the
-     * run, so that its vectors cover all of it; where the data of every step nearly fill
-     * size_limit, one row of vectors may be left, or none. */
+     * run, so that its vectors cover all of it. If the other data nearly fill size_limit, one row
+     * of vectors may be left, or none. */
     int64_t vectors_every;
     int64_t planned_steps;   /* for the projection; 0 = unknown */
     int64_t size_limit;      /* bytes; default 2e9 */
-    int64_t flush_steps;     /* flush after so many rows, default 64: a kill loses no more */
+    int64_t flush_steps;     /* flush after N rows, default 64: a kill loses at most N */
     double flush_seconds;    /* and when the oldest row is older, default 5; 0: every row */
     double started;          /* seconds since the epoch; 0 = now */
     bool spectra, final;     /* declare /spectra, /final */
@@ -122,9 +122,9 @@ typedef enum {
 
 /* Analyses use these properties, never the name of the method. Texts are UTF-8.
  *
- * A layer with frozen statistics, which normalizes with its running ones, depends on no batch
- * statistic: call sr_take_forward without sr_take_backward and put mu and sigma2 (or psi2). Its
- * distances are recorded, and what belongs to the backward pass is NaN (docs/norms.md 24). */
+ * A layer with frozen statistics normalizes with its running ones and depends on no batch
+ * statistic. For it, call sr_take_forward without sr_take_backward and put mu and sigma2 (or psi2).
+ * Its distances are recorded, and values of the backward pass are NaN (docs/norms.md 24). */
 typedef struct sr_site {
     size_t size;
     /* name: "encoder.0.norm1". NAME@K with a number K >= 1 is reserved for site NAME in shard or
@@ -138,12 +138,12 @@ typedef struct sr_site {
      * few scalars (sr_put_vector). */
     sr_family family;
     int width;         /* features d */
-    int depth;         /* index in the forward pass; different for each site but NAME@K, which has
-                          that of NAME. All 0: the order of sr_add_site. */
+    int depth;         /* index in the forward pass; different for each site, except that NAME@K has
+                          NAME's. All 0: the order of sr_add_site. */
     int layer_scale;   /* groups, 0 = none */
     double eps, alpha; /* alpha weighs the OLD running value; NaN without running statistics, as 0
-                          at a ROW or NONE site that is not observed. eps NaN: unknown; what needs
-                          it is NaN. */
+                          at a ROW or NONE site that is not observed. eps NaN: unknown; values that
+                          need it are NaN. */
     /* As in SR_METHOD_TEXTS: "batch", "mu,sigma2", "". NULL: as the family has it; ROW and OWN have
      * no default for uses. Values that contradict the family are rejected. SIGMA, PSI and PN have
      * no constants, since their formulas differentiate the statistics: use OWN and put the g_*. */
@@ -160,17 +160,17 @@ typedef struct sr_step {
     double epoch, loss, lr, grad_norm;
 } sr_step;
 
-/* Checks what sr_create would reject about the path, before the host program loads its data.
- * SR_EXISTS: PATH or PATH.part exists; with force, only if it is no regular file. SR_IO: its
- * directory is missing or not writable. Changes nothing. */
+/* Runs sr_create's checks of the path, before the host program loads its data. SR_EXISTS: PATH or
+ * PATH.part exists; with force, only if it is no regular file. SR_IO: its directory is missing or
+ * not writable. Changes nothing. */
 sr_status sr_check_path(const char *path, bool force, sr_failure *why);
 
 /* Rejects an existing PATH or PATH.part (SR_EXISTS) unless options.force, which hints call --force as
  * programs do; and, with force too, a PATH.part that another recorder is writing. NULL on failure. */
 sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *why);
 
-/* NULL, or why PATH.part.lock keeps other writers out instead of a lock of the system, in one line:
- * some network file systems and containers have no locks. Readers need none. */
+/* NULL, or one line: why PATH.part.lock replaces a lock of the system. Some network file systems
+ * and containers have no locks. Readers need none. */
 const char *sr_lock_refused(const sr_recorder *r);
 
 /* Adds a site. Returns its number (0, 1, ...), or -1. */
@@ -184,7 +184,7 @@ sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64
 sr_status sr_set_embedding_method(sr_recorder *r, const char *name, const char *method);
 
 /* Declares a metric /evals/<name>, at most SR_METRICS_MAX, before the first step. name: <
- * SR_NAME_SIZE bytes without '/', does not begin with '.', is not "step" or "epoch". unit: "nats
+ * SR_NAME_SIZE bytes without '/', does not start with '.', is not "step" or "epoch". unit: "nats
  * per token", "percent", "1" (< SR_NAME_SIZE bytes). definition: < SR_DEFINITION_SIZE bytes.
  * better: the direction of improvement. Tables show the metric that was declared first unless
  * another is named. */
@@ -258,13 +258,13 @@ sr_family sr_family_find(const char *name);
  * forward pass counts.
  *
  * The recorder keeps running statistics with the site's alpha (none if NaN), updated once a step.
- * If you record every K-th pass, they are those of the recorded passes. `--burn-in auto` counts
- * step numbers: use --burn-in with K times the number, or number the recorded steps 1, 2, 3. A host
+ * If you record every K-th pass, they cover the recorded passes only. `--burn-in auto` counts step
+ * numbers: use --burn-in with K times the number, or number the recorded steps 1, 2, 3. A host
  * program with its own running statistics puts them in the same step (sr_put_vector: mu, sigma2,
  * psi2, nu). Other vectors, rows and scalars that it puts replace the recorder's, too.
  *
  * xhat of sum_gx: SIGMA, ROW, OWN, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B +
- * eps); PN x / sqrt(psi2 + eps), psi2 from before the update; without alpha put psi2 (else
+ * eps). PN x / sqrt(psi2 + eps), psi2 from before the update; without alpha put psi2 (else
  * SR_USAGE). sum_gx of a ROW site is thus no dL/dgamma. dx_norm and direct_norm are missing for
  * merged passes. dx_norm is a difference of sums: with one or two rows it loses digits by
  * cancellation. */
@@ -279,8 +279,8 @@ typedef struct sr_forward {
     int64_t rows, samples, padded; /* samples 0: unknown */
     const double *mean, *variance, *mean_square, *gamma;
 } sr_forward;
-/* Sums of a backward pass over valid rows, [width] each: of g, of g (x - mean) with the mean of the
- * forward pass, and of g^2. sum_gg NULL: no dx_norm and direct_norm. */
+/* Sums of a backward pass over valid rows, [width] each: g, g (x - mean) with the mean of the
+ * forward pass, and g^2. sum_gg NULL: no dx_norm and direct_norm. */
 typedef struct sr_backward {
     size_t size;
     const double *sum_g, *sum_gc, *sum_gg;
@@ -298,7 +298,7 @@ typedef struct sr_pass {
     int64_t rows, samples, padded, stride;
     const double *values;
 } sr_pass;
-/* passes [count], of the size of the first one. Ends with the first pass that is refused. */
+/* passes [count], of the size of the first one. Ends with the first rejected pass. */
 sr_status sr_put_passes(sr_recorder *r, const sr_pass *passes, int64_t count);
 /* sr_put_vector and sr_put_scalar of one statistic at many sites. site, value [count]. */
 sr_status sr_put_vectors(sr_recorder *r, sr_vector which, const int *site,
@@ -326,8 +326,8 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *row);
 sr_status sr_begin_eval(sr_recorder *r, int64_t step, double epoch);
 sr_status sr_put_metric(sr_recorder *r, const char *name, double value);
 sr_status sr_end_eval(sr_recorder *r);
-/* Puts values [min(rows, cols)] of a declared embedding: descending, not negative, and step not
- * smaller than that of the last ones (SR_USAGE). */
+/* Puts values [min(rows, cols)] of a declared embedding: descending and not negative. step must not
+ * be smaller than the last one (SR_USAGE). */
 sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
                                  const double *values);
 
@@ -343,9 +343,8 @@ sr_status sr_put_pairs(sr_recorder *r, int site, const float *x, const float *y,
 /* Flushes buffered rows and, with options.running, stores the running statistics after the last
  * step. Call it when you save a checkpoint. The file keeps the last SR_RUNNING_KEPT of them. */
 sr_status sr_flush(sr_recorder *r);
-/* Flushes buffered rows only. Call it before long work that does not call the recorder, as a
- * validation: otherwise each call of the recorder flushes rows that are older than
- * flush_seconds. */
+/* Flushes buffered rows only. Call it before long work that does not call the recorder, such as
+ * validation. Every other call flushes only rows that are older than flush_seconds. */
 sr_status sr_flush_rows(sr_recorder *r);
 struct sr_recovery; /* statrec/runfile.h */
 
@@ -370,8 +369,8 @@ typedef struct sr_finish {
 } sr_finish;
 
 /* Flushes, closes, renames PATH.part to PATH, and always frees r. Returns the first failure of the
- * recorder. r NULL: SR_OK. A step without sr_end_step is not recorded, and /state/reason says so
- * unless finish has a reason; "complete" inside an evaluation is a failure (SR_STATE). */
+ * recorder. r NULL: SR_OK. A step without sr_end_step is not recorded, and /state/reason records
+ * that unless finish has a reason. "complete" inside an evaluation is a failure (SR_STATE). */
 sr_status sr_close(sr_recorder *r, const sr_finish *finish, sr_failure *why);
 /* Frees r without finishing. Leaves PATH.part as a crash would, or no file if no step began. */
 void sr_abandon(sr_recorder *r);

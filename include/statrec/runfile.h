@@ -34,7 +34,7 @@ typedef struct sr_run_site {
     sr_family family;
     char axis[SR_KIND_SIZE], uses[SR_KIND_SIZE], constants[SR_KIND_SIZE];
     int64_t layer_scale_own, merged;
-    double alpha_bwd; /* of SR_SITE_REALS; NaN in older files */
+    double alpha_bwd; /* as in SR_SITE_REALS; NaN in older files */
 } sr_run_site;
 
 typedef struct sr_run_info {
@@ -52,12 +52,12 @@ typedef struct sr_run_info {
     double wall_seconds;
     int64_t spectra;   /* rows of /spectra, P */
     const char *ranks; /* the ranks whose rows the statistics cover; "": one process */
-    int64_t pairs;     /* of each site below /final, K; 0: none were requested */
+    int64_t pairs;     /* K, pairs of each site below /final; 0: none were requested */
 } sr_run_info;
 
-/* Disables HDF5's exit handler, which may crash on what damaged files leave in HDF5's memory. Call
- * it first, and only in a program that uses HDF5 through this library alone: the handler no longer
- * closes other HDF5 files. */
+/* Disables HDF5's exit handler, which may crash on data that damaged files leave in HDF5's memory.
+ * Call it first, and only in a program that uses HDF5 through this library alone: the handler no
+ * longer closes other HDF5 files. */
 void sr_disable_hdf5_atexit(void);
 /* The old name of sr_disable_hdf5_atexit. */
 void sr_own_process(void);
@@ -143,10 +143,10 @@ bool sr_run_only_observed(const sr_run_site *site, const char *statistic);
 int64_t sr_startup_of(double alpha);
 int64_t sr_run_startup(const sr_runfile *f);
 
-/* Properties of a run on which the value of a statistic depends, as bits. */
+/* Properties of a run that the value of a statistic depends on, as bits. */
 enum {
     SR_DEPENDS_WIDTH = 1,    /* features of the site */
-    SR_DEPENDS_SCALE = 2,    /* of the activations or of the gradient */
+    SR_DEPENDS_SCALE = 2,    /* scale of the activations or of the gradient */
     SR_DEPENDS_LOSS = 4,     /* loss reduction (sum or mean), and tokens per step */
     SR_DEPENDS_ROWS = 8,     /* rows of a batch */
     SR_DEPENDS_BATCHES = 16, /* composition of batches: lengths, padding */
@@ -157,10 +157,10 @@ typedef struct sr_instead {
     char name[SR_NAME_SIZE];
     const char *reason; /* why, one clause after the statistic's name */
 } sr_instead;
-/* The properties on which a statistic depends; 0: none known. instead->name: a statistic to compare
+/* The properties that a statistic depends on; 0: none known. instead->name: a statistic to compare
  * when they differ ("g_mu_share"), or "". */
 unsigned sr_depends(const char *statistic, sr_instead *instead);
-/* The properties in which two sites differ, as far as their files show. Scale: another model or
+/* The properties that differ between two sites, according to their files. Scale: another model or
  * data. Loss: another reduction, or tokens per step that differ by more than a tenth. Rows: by more
  * than a tenth. Batches: by their options in the configuration. */
 unsigned sr_differences(const sr_runfile *a, int64_t site_a, const sr_runfile *b, int64_t site_b);
@@ -235,7 +235,7 @@ typedef struct sr_recovery {
     size_t size;
     int64_t steps, vectors, evals;                /* rows copied */
     int64_t lost_steps, lost_vectors, lost_evals; /* rows present or counted but unreadable */
-    int64_t running_step; /* of the running statistics; -1: none (sr_copy_rows) */
+    int64_t running_step; /* last step of the running statistics; -1: none (sr_copy_rows) */
 } sr_recovery;
 /* Reports a dataset ("/steps/loss") with unreadable rows. rows: how many; -1: the dataset has no
  * rows. The new file has NaN or -1 there. */

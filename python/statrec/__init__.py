@@ -74,7 +74,7 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     look like norms and are not recorded. forward=True: every forward pass is recorded in any mode,
     nothing of gradients. labels: names of domains or clients for run.step(label=...). on_finding: a
     function of a finding of diagnose, called once for each every findings_every steps and at the
-    end. Other options are those of statrec.Recorder: force=True, resume=True, planned_steps=N,
+    end. Other options are statrec.Recorder's: force=True, resume=True, planned_steps=N,
     vectors=False, vectors_every=N (0: never; -1, the default: as often as size_limit and overhead
     allow), ...
 
@@ -107,7 +107,7 @@ def audit(model: "torch.nn.Module", loader: "Iterable[Any]",
     call(model, batch) returns the output. loss(output, target), smaller is better; metric(output,
     target), larger is better, or a dict of such functions by name. Without a second value the target
     is the batch itself. Without both: the loss that the output has, or else the outputs themselves.
-    unit="nats": that of the loss, where it is not the mean of one of torch's likelihood losses.
+    unit="nats": the unit of the loss, if it is not the mean of one of torch's likelihood losses.
 
     At most six passes over the first `batches` batches, which stay in memory. each_site=True: one
     more pass for each site. path: also writes a run file. The model is left bit by bit as it was.
@@ -193,8 +193,8 @@ def __getattr__(name):
 
 
 class _Package(types.ModuleType):
-    """This module. The import system binds a submodule to its name in the package, also that of
-    watch.py; statrec.watch stays the function."""
+    """This module. The import system binds a submodule to its name in the package, also watch.py;
+    statrec.watch stays the function."""
 
     def __setattr__(self, name, value):
         if not (name == "watch" and isinstance(value, types.ModuleType)):

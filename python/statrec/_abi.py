@@ -1,7 +1,8 @@
-"""What record.h, runfile.h and base.h declare, for ctypes: structs, and the type of every function.
+"""The declarations of record.h, runfile.h and base.h for ctypes: structs, and the type of every
+function.
 
-Statistics, families and metrics are asked for by name (sr_vector_id and its kin), so that no table
-of format.h stands here a second time. The few enumerations of the interface itself do.
+Statistics, families and metrics are found by name (sr_vector_id and its kin), so no table of
+format.h is repeated here. The few enumerations of the interface itself do.
 """
 import ctypes
 from ctypes import c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
@@ -16,18 +17,18 @@ REPEATS = ("last", "merge")  # sr_repeat
 STEP_INTS = ("step", "update", "tokens")  # SR_STEP_INTS
 SPECTRA = ("input", "gradient")  # sr_spectrum
 FINALS = ("tid_mean", "tid_var")  # sr_final
-PAIRS = ("pair_x", "pair_y", "pair_feature")  # sr_pair, behind "pair_"
+PAIRS = ("pair_x", "pair_y", "pair_feature")  # sr_pair, after "pair_"
 
 
 class Struct(ctypes.Structure):
-    """A struct that begins with its size, which is filled in here."""
+    """A struct whose first member is its size, which is filled in here."""
 
     def __init__(self, **fields):
         super().__init__(size=ctypes.sizeof(type(self)), **fields)
 
 
 def struct(name, fields):
-    """The Struct of these (name, type) pairs, behind `size`."""
+    """The Struct with `size`, then these (name, type) pairs."""
     return type(name, (Struct,), {"_fields_": [("size", c_size_t), *fields]})
 
 
@@ -52,7 +53,7 @@ Options = struct("Options", [
     ("planned_spectra", c_int64), *several("resume running", c_bool),
     ("overhead", c_double), ("ranks", c_char_p), ("sync", c_int), ("pairs", c_int64)])
 
-# SR_OPTIONS_DEFAULT; what is not here is zero.
+# SR_OPTIONS_DEFAULT; other fields are zero.
 OPTIONS_DEFAULT = dict(loss_reduction="sum", scalars=True, vectors=True, vectors_every=-1,
                        size_limit=2000000000, flush_steps=64, flush_seconds=5.0, running=True,
                        overhead=0.02)
@@ -129,7 +130,7 @@ _ROWS = [c_int64, c_int64, c_void_p, _WHY]  # first, count, value, why
 QUICK = ("sr_add_seconds", "sr_put_vectors", "sr_put_scalars", "sr_put_step_scalar",
          "sr_join_passes", "sr_read_vectors", "sr_sum_moves")
 
-# name: (what it returns, what it takes)
+# name: (result, arguments)
 PROTOTYPES = {
     "sr_abi_version": (c_int, []),
     "sr_version": (c_char_p, []),

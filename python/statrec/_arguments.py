@@ -18,7 +18,7 @@ _LOWEST = {"planned_steps": 0, "planned_spectra": 0, "size_limit": 0, "flush_ste
 
 
 def integer(value, what, bits=64, signed=True):
-    """An int of so many bits."""
+    """An int that fits this number of bits."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -74,7 +74,7 @@ def check_options(given, caller, more=()):
 
 
 def options_of(given):
-    """sr_options of SR_OPTIONS_DEFAULT and what is given."""
+    """sr_options: SR_OPTIONS_DEFAULT, then the given options."""
     check_options(given, "Recorder")
     given = {**_abi.OPTIONS_DEFAULT, "program": os.path.basename(sys.argv[0] or "python"), **given}
     return _abi.Options(**{name: _option(name, value) for name, value in given.items()})

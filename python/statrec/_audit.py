@@ -8,7 +8,7 @@ Forward passes over K batches:
 
 1  running and batch statistics one after the other; the moments of each site with the latter
 2  recomputed statistics, averaged over all batches
-3  batch statistics at one site, running statistics at the others, where there is a cost to explain;
+3  batch statistics at one site, running statistics at the others, if there is a cost to explain;
    on eight batches or fewer, and at as many sites as keep all passes at six over the K batches.
 """
 import itertools
@@ -25,9 +25,9 @@ from ._auditing._audit_state import (device_of, load, moved, output_of, prefixes
                                      untouched, unwrapped)
 
 PASSES = 6  # over the batches, without each_site
-_SITE_BATCHES = 8  # of a site alone; fewer where that leaves less than _SITES sites
+_SITE_BATCHES = 8  # batches at one site; fewer if less than _SITES sites remain
 _SITES = 16
-_MUCH = 0.5  # of what the best site closes of the gap
+_MUCH = 0.5  # fraction of the gap that the best site closes
 _ENOUGH = 0.2  # of the gap, that a culprit closes at least
 DRIFT = 0.1  # of the standard deviation, which a note names
 
@@ -88,7 +88,7 @@ class SiteAudit:
                 and self.spread.value < 0.1 * self.divisor)
 
     def badness(self):
-        """By which sites are ordered."""
+        """Sort key of sites."""
         total = self.tid_mean.value + self.tid_var.value
         return total if self.finite and math.isfinite(total) else math.inf
 
@@ -312,7 +312,7 @@ class Work:
 
 
 def _share(measure, against, values, places):
-    """(running - these)/(running - against), of sums over the batches with these numbers."""
+    """(running - these)/(running - against), from sums over the batches with these numbers."""
     if measure.broken():
         return float(all(map(math.isfinite, values)))
     running, other = (math.fsum(measure.of(regime, places)) for regime in (RUNNING, against))

@@ -350,8 +350,8 @@ class File:
 
     @property
     def labels(self) -> list[Optional[str]]:
-        """The label of each step (watch(labels=...), step(label=...)), None where it has none; empty
-        for a run without labels."""
+        """The label of each step (watch(labels=...), step(label=...)), None for a step without one;
+        empty for a run without labels."""
         about = self.declared.get(_labels.SCALAR)
         if about is None or about.scope != "step":
             return []

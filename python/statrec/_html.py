@@ -1,4 +1,4 @@
-"""What notebooks show of a run: its facts and its sites as a table."""
+"""A run in notebooks: its facts and its sites as a table."""
 from html import escape
 
 _SITES = 30  # rows that are shown
@@ -10,7 +10,7 @@ def preformatted(text):
 
 
 def table(title, facts, sites):
-    """title; facts {name: value}; sites: dicts of one row each, of which the first 30 are shown."""
+    """title; facts {name: value}; sites: dicts of one row each; the first 30 are shown."""
     told = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
                    for name, value in facts.items() if value not in (None, ""))
     parts = [f"<p><b>{escape(title)}</b></p><table>{told}</table>"]

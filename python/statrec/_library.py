@@ -1,8 +1,8 @@
 """libstatrec: found, loaded and checked at first use; its failures as statrec.Error.
 
 It is loaded RTLD_LOCAL: with RTLD_GLOBAL its HDF5 would serve the calls of any other HDF5 in the
-process, as the one inside h5py, and break it. No two threads may be in one HDF5: every call into
-the library is made holding `locked()`.
+process, such as h5py's, and break it. No two threads may be in one HDF5: every call into the
+library is made holding `locked()`.
 """
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _lock = threading.RLock()
 
 
 def locked():
-    """The lock that serialises calls into the library: that of h5py where it is imported.
+    """The lock that serialises calls into the library: h5py's if it is imported.
 
     A distribution's h5py and libstatrec use one HDF5, so that both must wait for each other.
     """
@@ -64,7 +64,7 @@ def locked():
 
 
 def _forget_lock():
-    # Another thread may have held it when the process forked; in the child nobody gives it back.
+    # Another thread may have held it when the process forked; in the child it is never released.
     global _lock
     _lock = threading.RLock()
 
@@ -88,7 +88,7 @@ def library():
 
 
 def loads():
-    """Whether run files are read by the library: False where it is not, and h5py is."""
+    """Whether the library reads run files: False if it is missing and h5py is installed."""
     try:
         library()
     except NotThere as why:
@@ -102,7 +102,7 @@ def loads():
 
 
 def _places():
-    """Where to look, in this order: (what to tell of it, name for dlopen)."""
+    """Places to search, in this order: (description, name for dlopen)."""
     chosen = os.environ.get("STATREC_LIBRARY")
     if chosen:
         return [(f"$STATREC_LIBRARY = {chosen}", chosen)]
@@ -203,13 +203,13 @@ def path_bytes(path):
 
 
 def error_of(failure):
-    """The Error that an _abi.Failure tells of."""
+    """The Error of an _abi.Failure."""
     status = decoded(library().sr_status_name(failure.status))
     return Error(decoded(failure.text), status, decoded(failure.hint))
 
 
 def copy_of(pointer, kind):
-    """A copy of the struct behind a pointer, or None; fields that it is too short for are zero."""
+    """A copy of the struct at a pointer, or None; fields that it is too short for are zero."""
     if not pointer:
         return None
     result = kind()
@@ -237,10 +237,11 @@ def recorded_twice(path):
 
 
 class Handle:
-    """What the library handed out, given back once: by release(), or when the owner is forgotten.
+    """A handle of the library, given back once: by release(), or when the owner is
+    garbage-collected.
 
-    give_back(handle) is called then, also at the interpreter's exit. In a forked child nothing
-    is: what is open belongs to the parent.
+    give_back(handle) is called then, also at the interpreter's exit. In a forked child nothing is
+    given back: open files belong to the parent.
     """
 
     def __init__(self, owner, pointer, path, give_back):
@@ -248,7 +249,7 @@ class Handle:
         weakref.finalize(owner, self._forgotten, give_back)
 
     def records(self):
-        """The same handle, remembered as that of a recorder."""
+        """The same handle, marked as a recorder's."""
         _handles.add(self)
         return self
 

@@ -3,8 +3,8 @@
 Tensors: one pass over memory, all in double. Called where the tensor is contiguous on the CPU and torch
 works with few threads: a call runs in one. Half the time of torch's kernels there, and as exact as double is.
 
-A thread that writes the steps of a GPU calls the library rather than torch, which would hold the
-interpreter's lock for each operation while the training waits.
+A thread that writes the steps of a GPU calls the library rather than torch: torch would hold the interpreter's lock
+for each operation while the training waits.
 """
 import array
 import ctypes
@@ -44,7 +44,7 @@ def reads(x, g=None):
 
 
 def loaded():
-    """Whether the library is there."""
+    """Whether the library is available."""
     return _library() is not None
 
 
@@ -103,7 +103,7 @@ class DeviceSums:
 
 
 class Joined:
-    """sr_join_passes of passes whose blocks stay where they are, its arguments prepared.
+    """sr_join_passes for passes whose blocks stay in place, with prepared arguments.
 
     passes: (block [6, width], eps of a batch norm whose node gave it, or -1) each. block [7, W]: what the call
     before has made, the passes side by side. bounds: two numbers of each pass one after the other, the least
@@ -119,7 +119,7 @@ class Joined:
         self._to = self.block.data_ptr()
 
     def __call__(self, scale):
-        """scale: factor of the loss, by which the sums of g are divided."""
+        """scale: factor of the loss; the sums of g are divided by it."""
         _library().sr_join_passes(self._given, self._count, scale, self._to, self.bounds)
 
 

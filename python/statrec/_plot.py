@@ -110,7 +110,7 @@ def diagnosed(files):
 # -- running ----------------------------------------------------------------------------------
 
 def _directories():
-    """Where programs are looked for before the PATH."""
+    """Folders that are searched for programs before the PATH."""
     chosen = os.environ.get("STATREC_BIN")
     if chosen:
         return [chosen]
@@ -179,7 +179,7 @@ _directory = None
 
 
 def _scratch(figure):
-    """A path for a figure that nobody named, in a directory that goes with the interpreter."""
+    """A path for a figure without a name, in a directory that the interpreter removes at its end."""
     global _directory
     if _directory is None:
         _directory = tempfile.mkdtemp(prefix="statrec-")

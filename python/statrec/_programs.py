@@ -1,4 +1,4 @@
-"""Entry points: each becomes the program of its own name, of the wheel or of the checkout."""
+"""Entry points: each becomes the program with its name, from the wheel or the checkout."""
 import os
 import sys
 

@@ -43,7 +43,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 def _call(otherwise: Any = None) -> Callable[[_Method], _Method]:
     """A method that calls the library: alone there, and never in a forked child.
 
-    What it raises, a quiet recorder keeps, and the method returns `otherwise`.
+    A quiet recorder keeps its exception, and the method returns `otherwise`.
     """
     def wrap(method: _Method) -> _Method:
         @functools.wraps(method)
@@ -77,7 +77,7 @@ class Recorder:
 
     Options, as fields of sr_options there: force (replace the file), resume, program, version,
     command, config, host, git, model, data, task, loss_reduction ("sum" or "mean"), parent, seed,
-    threads, ranks; scalars, vectors (what to record), vectors_every, planned_steps, size_limit
+    threads, ranks; scalars, vectors (datasets to record), vectors_every, planned_steps, size_limit
     (bytes), overhead (of the run's time), flush_steps, flush_seconds, started, spectra, final,
     planned_spectra, running, sync, pairs.
 
@@ -131,7 +131,7 @@ class Recorder:
             raise self._error or Error(f"{self._path}: the recorder is closed", "state")
 
     def _done(self, status):
-        """Raises what the library keeps, unless status is that of a call that succeeded."""
+        """Raises the failure that the library keeps, unless status is a success."""
         if status == 0:
             return
         why = library().sr_failed(self._pointer)
@@ -445,7 +445,7 @@ class Recorder:
 
 
 def _names(function):
-    """All names that sr_vector_name or sr_scalar_name knows."""
+    """All names of sr_vector_name or sr_scalar_name."""
     names, ask = [], getattr(library(), function)
     while True:
         name = ask(len(names))

@@ -1,5 +1,5 @@
-"""Scalars and findings of a run for the tracker that somebody has: wandb, trackio, mlflow, or a
-tensorboard writer. It is recognised by its methods; no package of it is imported."""
+"""Scalars and findings of a run for the user's tracker: wandb, trackio, mlflow, or a tensorboard
+writer. It is recognised by its methods; no package of it is imported."""
 import fnmatch
 import math
 
@@ -78,7 +78,7 @@ class Findings:
                 self._function(finding)
 
     def conclude(self, file, step):
-        """send() has told everything."""
+        """send() has sent everything."""
 
 
 def _summary_writer():

@@ -1,5 +1,5 @@
-"""The version of this package. A wheel has a file of this name that says it; here it is VERSION of
-the Makefile."""
+"""The version of this package. A wheel has a file of this name with the version; here it is VERSION
+of the Makefile."""
 import os
 import re
 

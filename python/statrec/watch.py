@@ -55,10 +55,10 @@ class Watch:
     alpha: weight of the OLD running value if the module has no running statistics. eps: for
     observed modules. repeat: "last" records the last of several passes in a step, "merge" all of
     them as one batch; None: the last, with a warning. phases: names of passes that are kept apart,
-    each with sites of its own (`with run.phase("real"):`). ranks: "merge" or "own" with
-    torch.distributed (None: merge if there is a SyncBatchNorm or sync=True); with "own" rows and
-    loss are those of rank 0. every=N: record the sites in every N-th step (and rows of /steps always).
-    vectors=False: scalars only. gradient_norms=False: omit dx_norm, direct_norm and their bn
+    each with separate sites (`with run.phase("real"):`). ranks: "merge" or "own" with
+    torch.distributed (None: merge if there is a SyncBatchNorm or sync=True); with "own" rows and loss are rank 0's.
+    every=N: record the sites in every N-th step (and rows of /steps always). vectors=False: scalars only.
+    gradient_norms=False: omit dx_norm, direct_norm and their bn
     variants, which cost a pass over g. on_error: "warn" continues without recording, "raise" stops
     the training. kind: a text, or a function of a site's name. start: steps before this run;
     default: 0, with resume=True the last step of the file. Its rows after start are replaced.
@@ -74,7 +74,7 @@ class Watch:
                  activations_every=0, on_error="warn",
                  gradient_norms=True, kind=None, start=None, verbose=True, forward=False, labels=(),
                  on_finding=None, findings_every=500, recorder=_recorder, **options):
-        self._closed = True  # until all is there
+        self._closed = True  # until all exist
         _given.watch(model, repeat, phases, every, activations_every, on_error, forward, start, alpha, eps,
                      findings_every)
         findings = _findings(on_finding, findings_every)
@@ -110,7 +110,7 @@ class Watch:
         _open_runs.add(self, self._recorder)
 
     def _begin(self, model, found, unseen, resumed, norms, activations_every, findings):
-        """What may fail when there is a file."""
+        """Steps that may fail once the file exists."""
         self._rows = Rows(self._recorder, self._taps, self._repeat, norms, resumed, self._forward)
         self._derived = _derived.Derived(self._recorder, self._repeat == "merge", activations_every, self._forward,
                                          resumed is not None)
@@ -144,7 +144,7 @@ class Watch:
             self._recorder = recorder(self.path, **{**told, **options})
 
     def _make_taps(self, model, found, widths):
-        """widths: {name: features} of the sites of a file that goes on."""
+        """widths: {name: features} of the sites of a continued file."""
         self._taps_made = self._ranks.writes or self._ranks.merge
         if not self._taps_made:
             return
@@ -261,7 +261,7 @@ class Watch:
     def _step(self, row, numbers, scale, scalars):
         if self._cards is not None:
             self._cards.flush()
-        idle = self._shared.idle  # no hook has looked at anything
+        idle = self._shared.idle  # no hook has run
         unsure, forwards = self._shared.unsure, None
         if unsure:
             _arrivals.settle(self._taps)
@@ -336,7 +336,7 @@ class Watch:
         self._write(hosts, before, row, scalars)
 
     def _drain(self):
-        """What was sent is in the recorder; raises what its thread has raised."""
+        """Waits until all sent rows are in the recorder; raises the exception of its thread."""
         if self._cards is not None:
             self._cards.writer.drain()
 
@@ -353,7 +353,7 @@ class Watch:
         return hosts, norms, loss
 
     def _farewell(self):
-        """Tells the other ranks, which wait for this one, that it failed after the last gather."""
+        """Reports to the other ranks, which wait for this one, that it failed after the last gather."""
         if self.failure is not None and self._ranks.merge and not self._parted:
             self._parted = True
             self._ranks.gather(self._gathered, [], {}, False)
@@ -379,8 +379,8 @@ class Watch:
         self._shared.activations = self._derived.wanted(due, rest)
 
     def _keep_running(self):
-        """Running statistics of the modules' own, as they are after a step and before the next one.
-        What was kept before them stays as it is."""
+        """The modules' own running statistics, after a step and before the next one. Those kept
+        before stay unchanged."""
         taps = [tap for tap in self._taps if tap.site.own_running]
         if self._cards is not None:
             taps = self._cards.keep_running(taps)
@@ -389,7 +389,7 @@ class Watch:
             self._named = _running.named(self._taps)
 
     def _must_have_sites(self):
-        """ValueError where no site is there."""
+        """ValueError without any site."""
         if not self._taps:
             self.failure = _sites.nothing(None, self.sites_left_out)
             self.detach()
@@ -453,11 +453,11 @@ class Watch:
 
     def log_to(self, writer: Any, sites: Union[str, list[str]] = "*",
                scalars: Optional[list[str]] = None, every: int = 100) -> None:
-        """Sends scalars of sites to a tracker every so many steps, and the diagnosis at the end.
+        """Sends scalars of sites to a tracker every N steps, and the diagnosis at the end.
 
         writer: wandb, trackio, mlflow, or a tensorboard SummaryWriter. sites: globs; scalars: names
-        as in the file; default: tid_mean, tid_var, dx_norm, g_mu, g_sigma2. What the tracker raises
-        becomes one warning.
+        as in the file; default: tid_mean, tid_var, dx_norm, g_mu, g_sigma2. Exceptions of the
+        tracker become one warning.
         """
         from ._trackers import SCALARS, Follower
         follower = Follower(writer, sites, scalars or SCALARS, every)
@@ -465,7 +465,7 @@ class Watch:
             self._followers.append(follower)
 
     def _follow(self, end=False):
-        """The followers get what is new; at the end the findings too."""
+        """The followers get new rows; at the end the findings too."""
         for follower in list(self._followers):
             if not end and self._calls % follower.every:
                 continue
@@ -475,7 +475,7 @@ class Watch:
                     follower.send(file)
                     if end:
                         follower.conclude(file, self._number)
-            except Exception as error:  # the training goes on without the follower
+            except Exception as error:  # the training continues without the follower
                 self._followers.remove(follower)
                 warn(f"{follower.what}: {type(error).__name__}: {error}")
 
@@ -525,7 +525,7 @@ class Watch:
     # -- the end ------------------------------------------------------------------------------
 
     def _fail(self, error):
-        """The recorder cannot go on; the training can."""
+        """The recorder cannot continue; the training can."""
         self.failure = f"{type(error).__name__}: {error}"
         self._shared.failure = None  # its traceback would hold this run
         self._part()
@@ -533,14 +533,14 @@ class Watch:
         try:
             if self._recorder is not None:
                 self._recorder.close("failed", self.failure)
-        except Exception:  # it is the failure that is told below
+        except Exception:  # this failure is reported below
             pass
         if self._on_error == "raise":
             raise error
         warn(f"{self.path} is not recorded any further: {self.failure}")
 
     def _part(self):
-        """Ends the thread that writes, after what was sent."""
+        """Ends the thread that writes, after the sent rows."""
         cards, self._cards, self._shared.cards = self._cards, None, None
         if cards is not None:
             cards.writer.stop()
@@ -636,7 +636,7 @@ def _check_options(options):
 
 
 def _findings(function, every):
-    """What follows the run for on_finding=, or None."""
+    """The follower of the run for on_finding=, or None."""
     from ._trackers import Findings
     return None if function is None else Findings(function, every)
 

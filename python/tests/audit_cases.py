@@ -1,4 +1,4 @@
-"""What the tests of statrec.audit share: batches, a short training, plain references."""
+"""Shared by the tests of statrec.audit: batches, a short training, plain references."""
 import copy
 import unittest
 

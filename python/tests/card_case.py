@@ -31,5 +31,5 @@ class CardCase(WatchCase):
             for _ in range(steps):
                 (model(factor * x).relu() * weight).float().sum().backward()
                 run.step(loss=1.0)
-                run._drain()  # what it has seen is known in the next step
+                run._drain()  # the next step uses its observations
         return run, g

@@ -1,4 +1,4 @@
-"""A recorder that keeps what it is given: the interface of statrec.Recorder, for exact tests."""
+"""A recorder that keeps its arguments: the interface of statrec.Recorder, for exact tests."""
 import ctypes
 import math
 
@@ -13,11 +13,11 @@ def doubles(where, count):
 
 
 class Refused(Exception):
-    """What a recorder raises whose file cannot be written."""
+    """Error of a recorder whose file cannot be written."""
 
 
 class FakeRecorder:
-    """sites: their declarations; steps: dicts of what was put in each step."""
+    """sites: their declarations; steps: dicts of the recorded values of each step."""
 
     def __init__(self, path="", fail_at=None, **options):
         self.path, self.options, self.fail_at = path, options, fail_at
@@ -106,5 +106,5 @@ class FakeRecorder:
         self.close("abandoned")
 
     def passes(self, site, step=-1):
-        """What was put at a site in a step."""
+        """Returns the passes recorded at a site in a step."""
         return [one for one in self.steps[step]["passes"] if one["site"] == site]

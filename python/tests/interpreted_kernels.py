@@ -38,7 +38,7 @@ class Kernels(CardCase):
             self.one(nn.GroupNorm(2, 6), (5, 6, 4, 3), True, dtype=dtype)
 
     def test_large_mean(self):
-        """By which rounding must not be biased: 2e-6 of the deviation."""
+        """Rounding of a large mean must not be biased: 2e-6 of the deviation."""
         x = 3000 + torch.randn(600, 5)
         run, g = self.step(nn.LayerNorm(5), x, torch.randn(600, 5))
         got, want = run.recorder.passes("1")[0], reference(x, g)
@@ -132,7 +132,8 @@ class Nodes(CardCase):
             self.close_to(one, want, 1e-5)
 
     def test_places_that_nobody_takes_go(self):
-        """Of the first step, which reads x and g; and of a site that rests, which gets another one."""
+        """Unused places are freed: the first step's, which reads x and g, and the places of a site without passes,
+        which gets new ones."""
         model, weight = nn.ModuleList([nn.BatchNorm1d(6), nn.BatchNorm1d(6)]), torch.randn(9, 6)
         x, kinds = torch.randn(9, 6), []
         with fake_watch(model) as run:
@@ -151,8 +152,8 @@ class Nodes(CardCase):
                 self.close_to(one, reference(x, weight), 4e-6)
 
     def test_a_site_that_changes_has_both_places(self):
-        """One whose mean is beyond the bound until the next look, and then within it: each place goes once and,
-        wanted again, stays, so that later changes make no board."""
+        """A site whose mean is beyond the bound until the next check, and then within it. Each place goes once; if
+        needed again, it stays, so that later changes make no new board."""
         model, boards = nn.Sequential(nn.BatchNorm1d(6)), []
         x, weight = torch.randn(9, 6), torch.randn(9, 6)
         with fake_watch(model) as run:
@@ -171,8 +172,8 @@ class Nodes(CardCase):
         self.close_to({**one, "sum_gg": want["sum_gg"]}, want, 4e-6)
 
     def test_gradients_that_the_host_changes_at_once(self):
-        """Within the backward pass: what waits for its end is read before, if a hook of the parameter says so;
-        else it is left out once, with a warning."""
+        """The host changes gradients within the backward pass. If a hook of the parameter announces it, waiting
+        values are read before; else they are left out once, with a warning."""
         x = torch.randn(30, 5)
         for hook in ("register_post_accumulate_grad_hook", "node"):
             model = nn.Sequential(nn.Linear(5, 6), nn.BatchNorm1d(6))

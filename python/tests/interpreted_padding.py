@@ -39,7 +39,7 @@ class Padding(CardCase):
         )
 
     def test_a_large_mean_costs_no_digits(self):
-        """Where the first rows or samples of each program are padding."""
+        """With padding in the first rows or samples of each program."""
         rows = torch.arange(16 * 128)
         planes = torch.zeros(64, 6, 5, dtype=torch.bool)
         planes[:, :, 2:] = True

@@ -58,7 +58,7 @@ class Together(CardCase):
                     self.assertLessEqual(abs(x - y), 1e-12 * max(map(abs, values)), (site, name))
 
     def test_what_looks_different(self):
-        """Another width, another eps, a mask, and a tensor that is large: each a launch of its own."""
+        """Another width, another eps, a mask, and a large tensor: each has a separate launch."""
         wide = nn.Sequential(nn.LayerNorm(6), nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 6),
                              nn.LayerNorm(6, eps=1e-3), nn.LayerNorm(6))
         self.watched(wide, torch.randn(9, 6))
@@ -90,7 +90,8 @@ class Together(CardCase):
         self.assertEqual(waiting, [1, 2, 3, 0, 1, 2, 3])
 
     def test_overwritten_while_it_waits(self):
-        """What the host overwrites within the backward pass is told, not recorded; later it may."""
+        """Values that the host overwrites within the backward pass are reported, not recorded; later it may
+        overwrite them."""
         model, kept = nn.Sequential(nn.Identity(), nn.LayerNorm(6), nn.LayerNorm(6)), []
         model[2].register_forward_pre_hook(lambda module, args: kept.append(args[0]))
         batches, weight, inside = torch.randn(3, 9, 6), torch.randn(9, 6), []
@@ -212,7 +213,7 @@ class Again(CardCase):
             self.compare(run, want, True)
 
     def test_gradient_of_another_type(self):
-        """The same x; y is of another type, as where autocast is switched on."""
+        """The same x; y has another type, as after autocast is switched on."""
         class Cast(nn.Module):
             kind = torch.bfloat16
 

@@ -39,7 +39,7 @@ class Steps(CardCase):
                     self.close_to(passes[0], reference(*pairs[2]))
 
     def test_every(self):
-        """Other steps: no hook looks at anything, and their rows are there."""
+        """Other steps: no hook records anything, and their rows exist."""
         model, called = mlp(), []
         for name in ("forward", "again"):
             whole = getattr(_cards.Cards, name)
@@ -187,7 +187,7 @@ class Movement(CardCase):
     """mu_moved and mu_apart, of buffers on the CPU and of those that take the way of a GPU's."""
 
     def of_cpu(self, taps):
-        """Running.of without its look at the device."""
+        """Running.of without its device check."""
         pairs = [(tap, tap.module().num_features) for tap in taps
                  if not nn.parameter.is_lazy(tap.module().running_mean)]
         return [_sent.Running(torch.device("cpu"), pairs)] if pairs else []

@@ -1,5 +1,5 @@
-"""What the tests of statrec.nn share: modules with short schedules, batches, a training call.
-Without torch, whoever imports it is skipped."""
+"""Shared by the tests of statrec.nn: modules with short schedules, batches, a training call. Without torch, tests that
+import it are skipped."""
 
 import unittest
 

@@ -13,7 +13,7 @@ CASES = {}
 
 
 def case(function):
-    """Adds a function of the rank to what the processes run."""
+    """Adds a function of the rank to the cases that the processes run."""
     CASES[function.__name__] = function
     return function
 
@@ -29,7 +29,7 @@ def without_the_library(_):
 
 @case
 def synchronized_norms(rank):
-    """sync=True: the statistics are those of all rows."""
+    """sync=True: the statistics cover all rows."""
     import statrec.nn as sn
 
     same = functools.partial(torch.testing.assert_close, rtol=1e-9, atol=1e-9)
@@ -51,8 +51,8 @@ def synchronized_norms(rank):
 
 @case
 def audit_of_one_rank(rank):
-    """Rank 1 audits a model with buffers of its own, rank 0 does not: nothing waits for the other
-    rank, and no buffer comes from it."""
+    """Rank 1 audits a model with its own buffers, rank 0 does not: rank 1 does not wait for rank 0 or take its
+    buffers."""
     from audit_cases import F, mlp, nn, pairs
 
     import statrec
@@ -81,7 +81,7 @@ def run(rank, directory):
 
 @functools.lru_cache(maxsize=None)
 def outcome():
-    """Names CASE.RANK of what passed, and what the processes said."""
+    """Returns CASE.RANK of the passed cases, and the output of the processes."""
     from support import HERE, PACKAGE
 
     with tempfile.TemporaryDirectory() as directory:

@@ -1,7 +1,7 @@
 """usage: run.py [NAME...]: the tests here, or those whose name holds one of these words.
 
-Prints failures, the files that take most seconds of a processor, and one line that counts what passed
-and what was skipped for which reason.
+Prints failures, the files that take most processor time, and one line with the counts of passed and skipped tests,
+by reason.
 """
 import collections
 import os

@@ -1,4 +1,5 @@
-"""A training of another program than statrec's, for test_study_runs.py: it writes a run file, and waits or fails as it is told."""
+"""A training by another program than statrec, for test_study_runs.py: it writes a run file, and waits or fails on
+demand."""
 import argparse
 import os
 import signal
@@ -24,7 +25,7 @@ def options():
 
 
 def meet(args):
-    """Returns when so many of these programs run at once; notes the largest number that did."""
+    """Returns when args.meet of these programs run at once; prints the largest number that did."""
     folder = os.path.join(os.path.dirname(args.out), "here")
     os.makedirs(folder, exist_ok=True)
     mine = os.path.join(folder, str(os.getpid()))

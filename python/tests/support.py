@@ -1,5 +1,5 @@
-"""What the tests share: the library and programs of $STATREC_LIBRARY and $STATREC_BIN, files of
-their own, and reasons to skip."""
+"""Shared by the tests: the library and programs of $STATREC_LIBRARY and $STATREC_BIN, their own files, and reasons to
+skip."""
 import importlib
 import os
 import shutil
@@ -19,7 +19,7 @@ WIDTH = 3
 
 
 def module(name):
-    """The module, or None: h5py, numpy and others that a machine may lack."""
+    """Returns the module, or None: h5py, numpy and others that may be missing."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -27,13 +27,13 @@ def module(name):
 
 
 def wants(*names):
-    """Skips a test where one of these modules does not import."""
+    """Skips a test if one of these modules does not import."""
     lacking = [name for name in names if module(name) is None]
     return unittest.skipIf(lacking, f"no {', '.join(lacking)}")
 
 
 def compiler():
-    """A C compiler, or None."""
+    """Returns a C compiler, or None."""
     return shutil.which(os.environ.get("CC") or "gcc") or shutil.which("cc")
 
 
@@ -42,7 +42,7 @@ needs_fork = unittest.skipUnless(hasattr(os, "fork"), "no fork")
 
 
 class InDirectory(unittest.TestCase):
-    """A test in a directory of its own, which is the current one."""
+    """A test in its own directory, which is the current one."""
 
     def setUp(self):
         self.directory = os.path.realpath(tempfile.mkdtemp())
@@ -59,7 +59,7 @@ class InDirectory(unittest.TestCase):
 
 
 def python(script, *arguments, env=None, timeout=120):
-    """Runs a script in an interpreter of its own; its CompletedProcess, with text."""
+    """Runs a script in a new interpreter; returns its CompletedProcess, with text."""
     return subprocess.run([sys.executable, "-c", textwrap.dedent(script), *arguments],
                           capture_output=True, text=True, timeout=timeout, check=False,
                           env={**os.environ, "PYTHONPATH": PACKAGE + os.pathsep + HERE,
@@ -93,7 +93,7 @@ def put(recorder, step, sites=(0,), shift=0.0, scalars=()):
 
 
 def record(path, steps=5, **options):
-    """A whole run file of so many steps."""
+    """Records a complete run file of `steps` steps."""
     recorder, _ = begin(path, **options)
     for step in range(1, steps + 1):
         put(recorder, step)
@@ -110,5 +110,5 @@ def put_one(recorder, widths=(1,)):
 
 
 def rows(values):
-    """Lists of what may be a NumPy array, or a list of array.array."""
+    """Converts NumPy arrays and lists of array.array to lists."""
     return [list(map(float, row)) for row in values]

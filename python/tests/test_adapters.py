@@ -1,4 +1,4 @@
-"""The callbacks for trainers, called as the trainers call them: stubs stand for the libraries."""
+"""The callbacks for trainers, called as the trainers call them: stubs replace the libraries."""
 import sys
 import types
 import unittest

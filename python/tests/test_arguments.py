@@ -1,4 +1,4 @@
-"""Recorder: arrays of every kind, and what it refuses, with and without quiet."""
+"""Recorder: arrays of every kind, and rejected arguments, with and without quiet."""
 import array
 import ctypes
 import math
@@ -10,7 +10,7 @@ from support import InDirectory, begin, put, record, rows, wants
 
 class Buffers(InDirectory):
     def row_of(self, *values):
-        """What stands in the file after each of the values was put as a vector."""
+        """Returns the file's rows after each of the values was put as a vector."""
         recorder, site = begin("run.h5", force=True)
         for step, value in enumerate(values, 1):
             recorder.begin_step(step)
@@ -117,7 +117,7 @@ class Refused(InDirectory):
         self.assertIn("declared: f1", error.hint)
         self.fails("usage", "f1: a number is wanted", recorder.evaluate, 1, f1="high")
         recorder.evaluate(1, f1=1)
-        recorder.close()  # none of these spoiled the file
+        recorder.close()  # the file is still valid
         self.assertEqual(statrec.open("run.h5").info["status"], "complete")
 
     def test_declarations(self):

@@ -1,4 +1,4 @@
-"""What loaders give statrec.audit, wrong arguments, and its pages and files."""
+"""Batches that loaders give statrec.audit, wrong arguments, and its pages and files."""
 import contextlib
 import copy
 import inspect
@@ -24,7 +24,7 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 2
 
 
 class Inputs(Case):
-    """What loaders yield."""
+    """Batches that loaders yield."""
 
     def model(self):
         class Named(nn.Module):

@@ -1,4 +1,4 @@
-"""What statrec.audit finds, it leaves: the model, random states, the loader."""
+"""statrec.audit leaves the model, random states and the loader unchanged."""
 import math
 import random
 import sys
@@ -17,7 +17,7 @@ class Broken(Exception):
 
 
 class State(Case):
-    """What an audit finds, it leaves."""
+    """An audit leaves its inputs unchanged."""
 
     def everything(self, model):
         """Bits and identities of all that must stay."""

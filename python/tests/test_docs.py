@@ -10,7 +10,7 @@ from test_plot import drawing
 
 
 def blocks():
-    """The Python blocks of the page by the heading that they stand under, in their order."""
+    """Returns the Python blocks of the page by their heading, in order."""
     with open(os.path.join(TOP, "docs", "python.md"), encoding="utf-8") as page:
         sections = re.split(r"^##+ (.*)$", page.read(), flags=re.MULTILINE)
     return {title: re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

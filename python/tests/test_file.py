@@ -1,4 +1,4 @@
-"""File: what it says of a run, and every way of reading it, with NumPy and without."""
+"""File: metadata of a run, and every way of reading it, with NumPy and without."""
 import gzip
 import math
 import os
@@ -14,7 +14,7 @@ BN = os.path.join(SAMPLES, "nlp_bn.h5")
 
 
 def flat(values):
-    """A list of floats, NaN as None, of what may be an array."""
+    """Converts an array or list to a list of floats, with NaN as None."""
     return [None if math.isnan(value) else float(value) for value in values]
 
 
@@ -297,7 +297,7 @@ class Slices(InDirectory):
             numpy.testing.assert_array_equal(numpy.asarray(column, dtype="f8"), whole)
             numpy.testing.assert_array_equal(column[2:4, [0, 2]], whole[2:4, [0, 2]])
             self.assertEqual(float(numpy.mean(column)), float(whole.mean()))
-            whole[0, 0] = 99  # what is read belongs to the reader
+            whole[0, 0] = 99  # arrays belong to the reader
             self.assertEqual(column[0, 0], 1)
 
     def test_only_what_is_asked_for(self):
@@ -396,7 +396,7 @@ class Wrong(InDirectory):
 
     @wants("h5py")
     def test_damaged_dataset(self):
-        """The rest is read; what is damaged is named by opening it, by reading it and by check."""
+        """Intact data are read; opening, reading and check each name the damaged dataset."""
         with gzip.open(os.path.join(TOP, "tests", "files", "12-ranks.h5.gz")) as old:
             with open("run.h5", "wb") as file:  # without the backup of newer files
                 shutil.copyfileobj(old, file)

@@ -13,7 +13,7 @@ from support import PACKAGE, SAMPLES, InDirectory, record, wants
 
 
 def plain(value):
-    """What can be compared by ==: bytes of arrays, with type and shape."""
+    """Converts to values that == compares: bytes of arrays, with type and shape."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if hasattr(value, "tobytes"):
@@ -35,7 +35,7 @@ def statistics(run):
 
 
 def content(run):
-    """Everything that File tells."""
+    """Returns everything that File provides."""
     told = {"info": run.info, "final": run.final, "vector_steps": run.vector_steps,
             "steps": dict(run.steps), "evals": dict(run.evals), "sites": dict(run.sites),
             "metrics": dict(run.metrics), "declared": dict(run.declared),
@@ -56,7 +56,7 @@ def by_library(path):
 
 
 def nowhere():
-    """Places of the library: none. What it was loaded from is forgotten."""
+    """Hides the library: no search places, and no cached load."""
     return (mock.patch.object(_library, "_places", list),
             mock.patch.object(_library, "_loaded", None),
             mock.patch.dict(os.environ))

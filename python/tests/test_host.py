@@ -84,7 +84,7 @@ LEFT = """
 
 class Unclosed(InDirectory):
     def left(self, ending):
-        """Runs 15 steps and this; what it printed to stderr, and the steps that can be read."""
+        """Runs 15 steps, then `ending`. Returns the output on stderr and the readable steps."""
         result = python(LEFT.format(ending))
         self.assertEqual(os.listdir(), ["run.h5.part"])
         run = statrec.open("run.h5")

@@ -1,4 +1,4 @@
-"""Finding, loading and checking libstatrec; the structs of _abi.py beside those of the headers."""
+"""Finding, loading and checking libstatrec; the structs of _abi.py match the headers."""
 import ctypes
 import os
 import pickle
@@ -21,7 +21,7 @@ CREATE = "import statrec; statrec.Recorder('nosuch.h5', program='tests')"
 
 class Finding(InDirectory):
     def told(self, script=OPEN, **env):
-        """The last line of what opening a file raises."""
+        """Returns the last line of the error when opening a file fails."""
         result = python(script, env=env)
         self.assertNotEqual(result.returncode, 0)
         return result.stderr.splitlines()[-1]
@@ -68,7 +68,7 @@ class Finding(InDirectory):
         self.assertIn("libstatrec does not load", line)
 
     def copy(self):
-        """The path of a copy of the package that has no library beside it."""
+        """Returns the path of a copy of the package without a library beside it."""
         shutil.copytree(os.path.join(PACKAGE, "statrec"), "copy/statrec")
         return os.path.abspath("copy")
 
@@ -133,7 +133,7 @@ class Errors(unittest.TestCase):
 
 
 class ShorterStructs(unittest.TestCase):
-    """A library of before a field was there returns structs that end without it."""
+    """A library older than a field returns structs that end without it."""
 
     def test_what_is_not_there_is_zero(self):
         full = _abi.RunMetric(name=b"f1", better=1)
@@ -145,7 +145,7 @@ class ShorterStructs(unittest.TestCase):
         self.assertIsNone(_library.copy_of(ctypes.POINTER(_abi.RunMetric)(), _abi.RunMetric))
 
 
-# The struct of a class, and those of its fields that C calls otherwise.
+# The class of each struct, and its fields with another name in C.
 STRUCTS = {"sr_failure": _abi.Failure, "sr_options": _abi.Options, "sr_site": _abi.Site,
            "sr_step": _abi.Step, "sr_forward": _abi.Forward, "sr_backward": _abi.Backward,
            "sr_pass": _abi.Pass, "sr_tensor": _abi.Tensor, "sr_pass_sums": _abi.PassSums,

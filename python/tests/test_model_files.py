@@ -102,7 +102,7 @@ class Checkpoints(Trained):
                 self.refused(pattern, sm.load, self.changed(change))
 
     def test_state(self):
-        """load draws no random number; the mode is evaluation, options are there."""
+        """load draws no random number; the mode is evaluation, and options are set."""
         torch.manual_seed(5)
         want = torch.rand(3)
         torch.manual_seed(5)

@@ -1,5 +1,5 @@
-"""statrec.models against the C engine: checkpoints of `statrec train` give the same loss, the same
-statistics of the next step, and weights that train reads again."""
+"""statrec.models against the C engine: checkpoints of `statrec train` give the same loss and the same statistics of the
+next step. Weights can be read back by train."""
 
 import os
 import random
@@ -81,7 +81,7 @@ def write_images(name, count, seed):
 class Trained(InDirectory):
     """Trains a tiny model in the directory of the test."""
 
-    bound = 1e-5  # of statistics of the gradient
+    bound = 1e-5  # for statistics of the gradient
 
     def train(self, *options, name="run", steps=STEPS):
         statrec_program("train", "--quiet", "--threads", "1", "--max-steps", str(steps), "--lr", "0.01",
@@ -155,7 +155,7 @@ class Trained(InDirectory):
                 file[statistic][site][-1:]
         try:
             want = numpy.asarray(last(engine), dtype=float)
-        except statrec.Error:  # of no site
+        except statrec.Error:  # the file has no site
             return
         if numpy.isnan(want).all():
             return
@@ -240,7 +240,7 @@ class Text(Trained):
     def test_placements(self):
         for options in (
             ("--placement", "post", "--qk-norm", "bn", "--dictionary", "separate"),
-            # a BN behind a BN would have mean 0 but for rounding
+            # a BN after a BN would have mean 0 but for rounding
             ("--placement", "peri", "--qk-norm", "ln", "--norm-at", "encoder.embedding=ln"),
             ("--placement", "scaled", "--decoder-norm", "pnv", "--norm-eps", "0.01", "--norm-alpha",
              "0.7"),
@@ -317,8 +317,8 @@ class Text(Trained):
 
 
 class Images(Trained):
-    # Of millions of inputs of a ReLU some are within float32's rounding of 0, and a term of a sum
-    # over rows comes or goes (tests/py/torch_compare.py). Losses and inputs have no such jumps.
+    # Some of millions of ReLU inputs are within float32's rounding of 0, so a term of a sum over rows comes or goes
+    # (tests/py/torch_compare.py). Losses and inputs have no such jumps.
     bound = 2e-2
 
     def setUp(self):

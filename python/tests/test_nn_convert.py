@@ -1,4 +1,4 @@
-"""What statrec.nn.convert keeps of the old modules, and what it says of the rest."""
+"""statrec.nn.convert: values that it keeps from the old modules, and its messages about the rest."""
 
 import contextlib
 import unittest
@@ -201,7 +201,7 @@ class State(unittest.TestCase):
         for method, want, calls in (
             ("bn", mean, 3),
             ("rbn", mean, 3),
-            ("bn+ls", first, 0),  # its statistics are those of scaled rows
+            ("bn+ls", first, 0),  # its statistics belong to scaled rows
             ("bn-powernorm", first, 0),
         ):
             new = sn.convert(old, method)

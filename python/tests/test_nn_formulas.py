@@ -1,4 +1,4 @@
-"""statrec.nn beside plain formulas, column by column."""
+"""statrec.nn compared with plain formulas, column by column."""
 
 import math
 import unittest
@@ -162,7 +162,7 @@ class Plain(unittest.TestCase):
             )
 
     def test_constants_of_the_backward_pass(self):
-        """r and D of BRN, phi of AdaNorm and what DetachNorm detaches, as numbers."""
+        """r and D of BRN, phi of AdaNorm and the detached values of DetachNorm, as numbers."""
         x, g = next(batches(1, 5, 3))
         norm = gained(
             make("brn", 3, warmup=0, r_calls=0, d_calls=0, r_max=1.1, d_max=0.1, eps=1e-3)

@@ -56,7 +56,7 @@ class Encoders(unittest.TestCase):
             self.assertEqual(y.shape, (4, 5, 8))
 
     def test_older_torch(self):
-        """Before 2.5 no hook was looked at: convert takes the choice away."""
+        """Torch before 2.5 did not check hooks: convert removes the choice."""
         model = sn.convert(encoder(), "bn", where="layers.1.norm2")
         kept = [layer.activation_relu_or_gelu for layer in model.layers]
         self.assertEqual((kept, model.use_nested_tensor), ([1, 0], False))
@@ -154,7 +154,7 @@ class Tools(unittest.TestCase):
         torch.testing.assert_close(traced(x), model(x))
 
     def test_fused_with_a_convolution(self):
-        """Where the page says that torch's function is right."""
+        """The page names the cases when torch's function is right."""
         x = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(1))
         for method in ("bn", "rbn"):
             conv, norm = nn.Conv2d(3, 6, 3), sn.make(method, 6)

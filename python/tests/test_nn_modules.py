@@ -40,7 +40,7 @@ class Modules(unittest.TestCase):
                         )
 
     def test_no_second_derivative(self):
-        """Also where the loss is linear; the first one may have a graph."""
+        """Also if the loss is linear; the first one may have a graph."""
         for name in ("pn", "pn-released", "mabn", "un"):
             for power, affine in ((3, True), (1, True), (1, False)):
                 x = next(batches(1))[0].requires_grad_()
@@ -142,7 +142,7 @@ class Modules(unittest.TestCase):
                 make_it()
 
     def test_options(self):
-        """Signatures name every option; a constructor refuses those of other methods."""
+        """Signatures name every option; a constructor rejects options of other methods."""
         shown = {cls: inspect.signature(cls).parameters for cls, _ in sn.METHODS.values()}
         every = {name for parameters in shown.values() for name in parameters}
         self.assertLessEqual({"alpha_bwd", "placement", "sync", "device", "unbiased"}, every)
@@ -155,7 +155,7 @@ class Modules(unittest.TestCase):
                     cls(6, **{name: True})
 
     def test_defaults_of_the_program(self):
-        """alpha and eps as `statrec list norms` has them, but for alpha of bn, which is torch's."""
+        """alpha and eps as in `statrec list norms`, except that alpha of bn is torch's."""
         if shutil.which("statrec", path=os.environ.get("STATREC_BIN")) is None:
             self.skipTest("no programs")
         for name, _, text in statrec.table("statrec", "list", "norms")["rows"]:
@@ -241,7 +241,7 @@ class Modules(unittest.TestCase):
             norm = gained(make(name))
             for x, g in batches(5):
                 step(norm, x, g)
-            norm(x)  # with a penalty that nobody has collected
+            norm(x)  # with an uncollected penalty
             file = io.BytesIO()
             torch.save(norm.state_dict(), file)
             file.seek(0)

@@ -55,8 +55,8 @@ class Checkpointed(unittest.TestCase):
         self.each(names, check)
 
     def test_many_calls_alive(self):
-        """One module in twenty regions, some with the same input, in steps with the same inputs;
-        the first region's backward pass comes first, and again with all others."""
+        """One module in twenty regions, some with the same input, in steps with the same inputs. The first region's
+        backward pass comes first, and again with all others."""
         factors = [1] * 6 + [1 + i / 8 for i in range(14)]
         x, g = next(batches(1))
 
@@ -123,7 +123,7 @@ class Checkpointed(unittest.TestCase):
         self.each(("pn",), check)
 
     def test_penalty(self):
-        """Of a region that is not reentrant."""
+        """Penalty of a region that is not reentrant."""
         plain = gained(make("rbn"))
         other = copy.deepcopy(plain)
         for x, g in batches(3):
@@ -136,7 +136,7 @@ class Checkpointed(unittest.TestCase):
 
 
 def gradients(norm):
-    """Of the learned numbers, by name."""
+    """Gradients of the learned numbers, by name."""
     return {name: number.grad for name, number in norm.named_parameters()}
 
 
@@ -161,7 +161,7 @@ class Compiled(unittest.TestCase):
                 self.assertEqual(torch._dynamo.utils.counters["stats"]["unique_graphs"], 1)
 
     def test_curves_are_kept(self):
-        """The backward graph reads what tanh and erf gave, and does not compute it again."""
+        """The backward graph reads the results of tanh and erf, and does not compute them again."""
         graphs = []
 
         def note(graph, _inputs):
@@ -202,8 +202,7 @@ class Compiled(unittest.TestCase):
         self.assertTrue(y[2].isnan().all())
 
     def test_a_region_within(self):
-        """A compiled function that holds a checkpointed region, as docs/use-a-norm-in-pytorch.md
-        says to do it."""
+        """A compiled function that contains a checkpointed region, as docs/use-a-norm-in-pytorch.md recommends."""
         for name in ("bn", "pn", "repbn", "dyt"):
             torch._dynamo.reset()
             plain = gained(make(name))

@@ -18,8 +18,8 @@ if torch is not None:
     import statrec.nn
     from statrec.nn._base import _running_norm, _sync
 
-# Files of published modules are compared within the tolerance that they state; the others within
-# 1e-12 of the largest term, of which the stated atol is at least 5e-7.
+# Files of published modules are compared within their stated tolerance; the others within 1e-12 of the largest term.
+# The stated atol is at least 5e-7 of that term.
 OWN = 1e-12 / 5e-7
 # name of the file: method, {attribute: option}, {dataset: buffer}
 FILES = {

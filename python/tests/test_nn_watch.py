@@ -56,7 +56,7 @@ class Watched(InDirectory):
         return got, dx.norm().item()
 
     def test_gradient_of_the_input(self):
-        """dx_norm, by autograd. Rows that do not begin with length sqrt(d)."""
+        """dx_norm, by autograd. The initial rows do not have length sqrt(d)."""
         for name, options in (
             ("unit", {"s_init": 1.7}),
             ("unit", {"eps": 0.5}),
@@ -75,7 +75,7 @@ class Watched(InDirectory):
                     self.assertAlmostEqual(got["dx_norm"] / dx, 1, 5)
 
     def test_gradients_that_the_sums_do_not_give(self):
-        """They are not recorded; what the sums give is."""
+        """They are not recorded; statistics from the sums are."""
         padded = torch.arange(9) < 6
         for name, options, mask, missing in (
             ("ln-simple", {"placement": "outside"}, None, {"dx_norm", "direct_norm"}),
@@ -103,7 +103,7 @@ class Watched(InDirectory):
             for name in SITES
         ]
         model = nn.Sequential(nn.Linear(6, 6), *norms)
-        model(torch.randn(9, 6)).sum().backward()  # running values are not those of a new module
+        model(torch.randn(9, 6)).sum().backward()  # running values that differ from a new module's
         sn.penalty(model)
         kept, moments = [], []
         run = statrec.watch(model, "run.h5", vectors_every=1, verbose=False)
@@ -139,7 +139,7 @@ class Watched(InDirectory):
             )
 
     def test_synchronized_modules_merge_ranks(self):
-        """Their statistics are those of all ranks, as SyncBatchNorm's."""
+        """Their statistics cover all ranks, as SyncBatchNorm's."""
         for sync in (False, True):
             model = nn.Sequential(nn.Linear(4, 4), sn.PowerNorm(4, sync=sync))
             with mock.patch.multiple(
@@ -159,7 +159,7 @@ class Watched(InDirectory):
             self.assertIn(text, " ".join(self.failing(norm).split()))
 
     def failing(self, *norms):
-        """The diagnosis of sixty steps, two of which have inputs eight times as large."""
+        """The diagnosis of sixty steps; two of them have inputs eight times as large."""
         torch.manual_seed(1)
         model = nn.Sequential(nn.Linear(8, 16), *norms, nn.Linear(16, 1))
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
@@ -175,8 +175,8 @@ class Watched(InDirectory):
         return str(run.diagnose())
 
     def test_pn_past_its_bound(self):
-        """The known failure of PN: nu grows where a batch has a power that psi2 does not know. The
-        diagnosis finds it and says what to do, which helps."""
+        """The known failure of PN: nu grows if a batch has a power unknown to psi2. The diagnosis finds it, and its
+        advice helps."""
         text = " ".join(self.failing(sn.PowerNorm(16)).split())
         self.assertIn("PN's nu (severe, nu)", text)
         self.assertIn("The first such step is 31, the last 32", text)

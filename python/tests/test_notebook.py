@@ -1,4 +1,4 @@
-"""docs/notebook.ipynb runs: by nbclient where it is installed, its cells one after the other otherwise."""
+"""docs/notebook.ipynb runs: by nbclient if installed, otherwise its cells one after the other."""
 import json
 import os
 import unittest

@@ -1,4 +1,4 @@
-"""Run files of every format revision (tests/files): what statrec.open reads from each."""
+"""Run files of every format revision (tests/files), read by statrec.open."""
 import glob
 import gzip
 import os

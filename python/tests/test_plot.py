@@ -60,7 +60,7 @@ class Flags(unittest.TestCase):
 
 
 class Programs(InDirectory):
-    """What is called, with scripts in the place of statrec's programs."""
+    """Called commands, with scripts in place of statrec's programs."""
 
     def setUp(self):
         super().setUp()
@@ -163,7 +163,7 @@ class Drawn(InDirectory):
         return set(re.findall(r">(step|epoch)<", drawn._repr_svg_()))
 
     def test_over_steps_without_epochs(self):
-        """A run that was given no epoch is drawn over steps, and every run beside it."""
+        """A run without epochs is drawn over steps, and so is every run beside it."""
         record("run.h5", steps=30)
         for figure in ("overview", "curves", "modes"):
             self.assertEqual(self.axes(figure, "run.h5"), {"step"}, figure)

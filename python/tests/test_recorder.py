@@ -1,4 +1,4 @@
-"""Recorder: what it is given is read back from the file."""
+"""Recorder: values read back from the file equal the arguments."""
 import array
 import math
 import os
@@ -9,7 +9,7 @@ from support import InDirectory, begin, put, put_one, python, record, rows
 
 
 def steps_seen_elsewhere(path):
-    """What another process prints of the steps in a file."""
+    """Returns the number of steps in a file, read by another process."""
     return python(f"import statrec; print(statrec.open({path!r}).info['steps'])").stdout
 
 

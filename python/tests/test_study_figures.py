@@ -1,5 +1,5 @@
-"""Figures of the study's runs of which only evaluations were kept: the run files that are made of them, what stat-gap finds there,
-and the block that draws them."""
+"""Figures of study runs with only their evaluations kept: the run files made of them, stat-gap on those files, and the
+block that draws them."""
 import contextlib
 import io
 import os
@@ -63,7 +63,7 @@ class Figures(InDirectory):
             self.assertEqual(run.info["config"], "model = transformer\ndata = parallel\nseed = 2\nnorm = bn\n")
 
     def test_statistics_over_the_batch(self):
-        """Where validation by batches is validation, nothing is over the batch."""
+        """If validation by batches equals validation, no statistic covers the batch."""
         for name, family in (("grid-1-bn", "sigma"), ("grid-1-ln", "row"), ("grid-1-pn-ls", "row")):
             with statrec.open(self.restored(name)) as run:
                 self.assertEqual(run.sites["evaluations"].family, family)

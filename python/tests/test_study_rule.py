@@ -51,7 +51,7 @@ class Rule(unittest.TestCase):
         self.assertAlmostEqual(found.difference, 0.07)
 
     def test_transient_that_falls_through_zero(self):
-        """At its end the difference is that of the claim, and has not been so before."""
+        """Only at its end does the difference agree with the claim."""
         found = rule.judge(pairs(lambda step: 0.01 * (step - 10)), True, "higher")
         self.assertEqual(found.verdict, rule.SHORT)
         self.assertIn("still changes", found.text())
@@ -78,7 +78,7 @@ class Rule(unittest.TestCase):
         self.assertEqual(found.text(), "too short to tell (learning rate not at its end), higher so far")
 
     def test_no_difference(self):
-        """Where none is claimed, a hundredth of a nat counts as no change."""
+        """If no difference is claimed, a hundredth of a nat counts as no change."""
         near = pairs(lambda step: 0.0)
         self.assertEqual(rule.judge(near, True, "higher").verdict, rule.NONE)
         moved = pairs(lambda step: 0.004 * (step - 10.5))
@@ -87,7 +87,7 @@ class Rule(unittest.TestCase):
         self.assertEqual(rule.judge(moved, True, within=0.02).verdict, rule.NONE)
 
     def test_no_difference_of_a_wide_interval(self):
-        """An interval that holds zero and much else says nothing: its bound is twice that of a change."""
+        """An interval that contains zero and much else is inconclusive: its bound is twice the bound of a change."""
         wide = [series(lambda step: 0.005, noise) for noise in (-0.007, 0.0, 0.007)]  # 0.005 +- 0.0174
         found = rule.judge(wide, True)
         self.assertEqual((found.verdict, found.text()), (rule.SHORT, "too short to tell (the interval is too wide)"))
@@ -144,7 +144,7 @@ class Pages(unittest.TestCase):
 
 
 class Blocks(unittest.TestCase):
-    """Of runs of which only tables were kept."""
+    """Blocks of runs with only their tables kept."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -207,7 +207,7 @@ class Blocks(unittest.TestCase):
         os.remove(os.path.join(self.out, "far-2-bn-2048-evals.tsv"))
         lines = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
         self.assertTrue(lines[2].startswith("| bn | 2 of 3 |"))
-        os.remove(os.path.join(self.out, "far-1-ln-2048-evals.tsv")) # of another pair
+        os.remove(os.path.join(self.out, "far-1-ln-2048-evals.tsv")) # from another pair
         lines = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
         self.assertTrue(lines[2].startswith("| bn | 1 of 3 | +0.102 | – |"), lines[2])
         self.assertTrue(lines[2].endswith("| runs missing |"))
@@ -244,7 +244,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual(tables.cell([3.0, inf, 3.1], 3, 3), "1 of 3 diverged")
 
     def test_nothing_to_compare(self):
-        """What lacks is named, and no pair counts."""
+        """Missing metrics are named, and no pair counts."""
         for value, said in (("valid_f2", "no valid_f2 in far-1-bn-2048"), ("valid_f2,valid_f3", "no valid_f2 or valid_f3 in far-1-bn-2048")):
             row = self.block(f"verdict=far of=norm against=ln value={value} within=1 norm=bn max-tokens=2048")[2]
             self.assertEqual(row, f"| bn | 0 of 3 | – | – | ended at 0.1 | nothing to compare: {said} |")
@@ -254,7 +254,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual(row, "| bn | 0 of 3 | – | – | ended at 0.1 | nothing to compare: no evaluation in common |")
 
     def test_metrics_are_not_mixed(self):
-        """Of several metrics a row has the first that all its runs have."""
+        """With several metrics, a row has the first one that all its runs have."""
         text = "verdict=far of=norm against=ln value=valid_bleu,valid_f1 within=1 norm=bn max-tokens=2048 digits=0"
         for seed, norms in (("1", ["bn"]), ("1", ["ln"]), ("2", ["ln", "bn"]), ("3", ["ln", "bn"])):
             for norm in norms:
@@ -344,7 +344,7 @@ class Blocks(unittest.TestCase):
         self.assertIn("No pair yet: `near`.", self.block("split=far,near of=norm against=ln max-tokens=2048 norm=bn")[-2])
 
     def test_split_of_other_steps(self):
-        """The parts are of the steps that all have, and add up."""
+        """The parts cover the steps that all runs have, and add up."""
         head = HEAD + "# column train_loss_batch: nats\n# column valid_loss_batch: nats\nstep\tvalid_loss\ttrain_loss_batch\tvalid_loss_batch\n"
         for every, wanted in ((3, "+0.1050 ± 0.0000 | +0.0500 ± 0.0000 | +0.0500 ± 0.0000 | +0.0050 ± 0.0000"),
                               (7, "+0.1150 ± 0.0000 | – | – | –")):

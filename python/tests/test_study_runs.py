@@ -1,5 +1,5 @@
-"""statrec study with another program than statrec train: which runs it makes, how many at a time, what becomes of those that fail or
-are stopped, and the tables that it prints."""
+"""statrec study with another program than statrec train: the runs that it makes, how many at a time, failed and stopped
+runs, and its tables."""
 import contextlib
 import io
 import os
@@ -33,7 +33,7 @@ class Runs(InDirectory):
             file.write(BEGIN + text)
 
     def study(self, *arguments, status=0):
-        """What it prints on both."""
+        """Returns its output on both streams."""
         made = study(*arguments)
         printed, said = made.communicate(timeout=120)
         self.assertEqual(made.returncode, status, printed + said)
@@ -44,7 +44,7 @@ class Runs(InDirectory):
             return file.read()
 
     def times(self, name):
-        """How often its program began."""
+        """Number of times that its program started."""
         return self.log(name).count("begun: ")
 
     def wait_for(self, path):
@@ -143,7 +143,7 @@ class Runs(InDirectory):
             with self.subTest(number):
                 subprocess.run(["rm", "-rf", "study", "runs", "there"], check=True)
                 self.stopped(number, f"#: resume = {sys.executable} {PROGRAM} --out RUN.h5 --resume\n")
-                # the resumed run does not wait; the second one does, until its file is there
+                # the resumed run does not wait; the second one waits until its file exists
                 self.conf(f"#: resume = {sys.executable} {PROGRAM} --out RUN.h5 --resume\nwait = there\n#: seed = 1\n")
                 self.study("run", "grid.conf")
                 self.assertIn("begun: --out study/grid-1.h5 --resume --wait there --seed 1\n", self.log("grid-1"))
@@ -171,7 +171,7 @@ class Runs(InDirectory):
         self.assertEqual(statrec.open("study/grid-1.h5").info["status"], "complete")
 
     def test_a_run_that_another_process_makes(self):
-        """Also one whose study was killed: its program goes on."""
+        """Also one whose study was killed: its program continues."""
         self.conf("wait = there\n#: seed = 1\n")
         made = study("run", "grid.conf")
         self.wait_for("there")
@@ -205,7 +205,7 @@ class Runs(InDirectory):
         self.assertIn("recorded with other settings", said)
 
     def test_a_run_of_another_experiment(self):
-        """Of the same name in another folder: not a run of this one, neither to report nor to pack."""
+        """A run of the same name in another folder is not a run of this experiment, neither to report nor to pack."""
         for name, rate in (("a", 0.05), ("b", 0.1)):
             os.mkdir(name)
             self.conf(f"end-rate = {rate}\n#: norm = ln\n", f"{name}/grid")
@@ -265,7 +265,7 @@ class Runs(InDirectory):
         return subprocess.run(["tar", "-tJf", "runs/grid.tar.xz"], capture_output=True, text=True, check=True).stdout.split()
 
     def test_a_new_line_after(self):
-        """It is made of the archived runs, none of which is made again or dropped meanwhile."""
+        """It uses the archived runs; none of them runs again or is dropped meanwhile."""
         self.conf("#: seed = 1 2\n")
         self.study("run", "grid.conf")
         subprocess.run(["rm", "-r", "study"], check=True)
@@ -313,7 +313,7 @@ class Runs(InDirectory):
         self.assertEqual(self.members(), ["grid.conf", "grid-1.h5"])
 
     def test_report(self):
-        """Pairs have the same seed: the losses of seeds differ by far more than those of norms."""
+        """Pairs have the same seed: losses differ far more between seeds than between norms."""
         self.conf("#: norm = ln bn\n#: seed = 1 2 3\n")
         printed, _ = self.study("report", "grid.conf")
         self.assertEqual(printed, "# grid\n\nNo run is done yet.\n\n")
@@ -403,7 +403,7 @@ class Time(unittest.TestCase):
         self.assertAlmostEqual(clock.hours(), 1.5)
         clock.begin("k1")
         now[0] += 60
-        clock.end("k1", False) # was resumed: says nothing about the others
+        clock.end("k1", False) # was resumed: no estimate for the others
         self.assertAlmostEqual(clock.hours(), 1.0)
         self.assertAlmostEqual(running.Clock(runs, 2, lambda: 0.0).hours(), 2.0)
         self.assertAlmostEqual(running.Clock(runs[:1], 2, lambda: 0.0).hours(), 1.0) # no run is cut into two

@@ -125,7 +125,7 @@ class AsThePrograms(unittest.TestCase):
             numpy.testing.assert_allclose(got.median.T.ravel(), wanted, rtol=2e-5, err_msg=name)
 
     def test_forms_at_observed_sites(self):
-        """The fraction of a part that only the observer has is of the dx that bn would give."""
+        """If only the observer has a part, its fraction is relative to the dx that bn would give."""
         with tempfile.TemporaryDirectory() as where:
             path = os.path.join(where, "run.h5")
             with statrec.Recorder(path, program="tests") as recorder:
@@ -341,7 +341,7 @@ class Commands(unittest.TestCase):
 
 @wants("numpy", "bokeh", "panel", "pandas")
 class Panels(unittest.TestCase):
-    """What the panels draw, without a server."""
+    """Output of the panels, without a server."""
 
     def page(self, query, *paths):
         from statrec.viewer.page import Page
@@ -350,7 +350,7 @@ class Panels(unittest.TestCase):
         return page, {one.name: one for one in page.panels}
 
     def get(self, run):
-        """In place of verdict.Watch."""
+        """Replaces verdict.Watch."""
         return None, ""
 
     def line(self, figure, n=0):
@@ -434,8 +434,8 @@ class Panels(unittest.TestCase):
         self.assertEqual(ends([5, 5], "", log=True)[2], span)
 
     def test_two_tasks(self):
-        """Losses of images and text cannot be compared, it says; grey is the burn-in of both, light
-        grey that of one; a run beside others has its own."""
+        """A caution appears if losses of images and text cannot be compared. Grey is the burn-in of both, light grey
+        of one; a run beside others has its own."""
         from bokeh.models import BoxAnnotation
         ln = os.path.join(SAMPLES, "nlp_ln.h5")
         for query, runs_of, caution in (("?with=nlp_bn.h5", (CV, NLP), True),

@@ -1,5 +1,5 @@
-"""statrec view --export: one file, of few points, without markup of a run; and what cannot be
-exported: one line that names the file, and nothing is left behind."""
+"""statrec view --export: one file, with few points, without markup from a run. A run that cannot be exported gives one
+line with the file's name, and no file remains."""
 import contextlib
 import io
 import json
@@ -50,7 +50,7 @@ class Export(InDirectory):
         self.assertIn("&lt;script&gt;hacked", page)
 
     def summaries(self, *runs):
-        """What folds out of the page of these sample runs."""
+        """Summaries of the foldable parts of the page for these sample runs."""
         from statrec.viewer import export
         export.write([os.path.join(SAMPLES, f"{run}.h5") for run in runs], "page.html", bins=100)
         with open("page.html", encoding="utf-8") as file:
@@ -58,7 +58,7 @@ class Export(InDirectory):
         return re.findall("<summary>([^<]*)</summary>", self.page)
 
     def test_sites_with_values(self):
-        """Of BN in four sites and LN in three those of BN are drawn: the others have no TID."""
+        """With BN at four sites and LN at three, only the BN sites are drawn: the others have no TID."""
         said = self.summaries("nlp_bn_first2")
         for site, drawn in (("encoder.0.norm1", True), ("encoder.1.norm1", True),
                             ("encoder.1.norm2", True), ("encoder.final", False)):
@@ -128,7 +128,7 @@ class Refused(InDirectory):
             self.refused(r"cut.h5: .+", "cut.h5")
 
     def test_a_file_without_permission(self):
-        """As libc says it: the super-user may read everything."""
+        """libc's message, simulated: the superuser may read everything."""
         real = statrec._file.File.__init__
 
         def denied(file, path, *rest, **options):

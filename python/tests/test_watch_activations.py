@@ -18,8 +18,8 @@ from statrec._watching import _activations
 
 
 def reference(x, y=None, module=None, median=None):
-    """What must be recorded of rows [n, d]: all by sorting, in float64. median: the recorded one,
-    which saturation is judged by."""
+    """Expected values for rows [n, d]: all by sorting, in float64. median: the recorded one, which defines
+    saturation."""
     size = x.abs().flatten().sort().values
     count, centred = size.numel(), x - x.mean()
     want = {"x_top1": size[-1], "x_top2": size[-2], "x_top3": size[-3],
@@ -64,8 +64,8 @@ class Activations(unittest.TestCase):
             self.assertGreater(step["scalars"]["4", "saturated"], 0.01)
 
     def test_no_line_through_zeros(self):
-        """Where more than half of the inputs are 0, as after a ReLU, the smaller half has no line: NaN, as
-        statrec train, also of merged passes."""
+        """If more than half of the inputs are 0, as after a ReLU, the smaller half has no line. The result is NaN,
+        as in statrec train, also for merged passes."""
         x = torch.randn(60, 6)
         norm = nn.LayerNorm(6, elementwise_affine=False)
 
@@ -145,7 +145,7 @@ class Activations(unittest.TestCase):
                 fake_watch(mlp(), activations_every=wrong)
 
     def test_names_of_statrec_train(self):
-        """The same datasets with the same definitions as --activations-every of statrec train."""
+        """Has the same datasets with the same definitions as --activations-every of statrec train."""
         source = os.path.join(TOP, "src", "observe", "activations.c")
         if not os.path.exists(source):
             self.skipTest("no source of statrec train")

@@ -1,4 +1,4 @@
-"""Norms whose forward is not torch's own: recorded as what they compute, or named as left out."""
+"""Norms with their own forward: recorded by their computed values, or named as left out."""
 import contextlib
 import functools
 import io
@@ -19,19 +19,19 @@ from torch.utils.checkpoint import checkpoint
 
 
 class Spied:
-    """Keeps what it normalizes, and the result, whose gradient is g."""
+    """Keeps its input, and the result, whose gradient is g."""
     spy = None
 
     def seen(self, x, y):
         if self.spy is not None:
             y.retain_grad()
             self.spy.append((x.detach(), y))
-            return y.clone()  # what follows may write into it
+            return y.clone()  # later code may write into it
         return y
 
 
 class BatchNormAct(Spied, nn.BatchNorm2d):
-    """As image models have it: the activation is part of the class."""
+    """As in image models: the activation is part of the class."""
 
     def forward(self, x):
         y = F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
@@ -161,7 +161,7 @@ class LayerNorm2d(Spied, nn.LayerNorm):
 
 
 class ChannelNorm(Spied, nn.Module):
-    """The same by a formula of its own, with other names."""
+    """The same by another formula, with other names."""
 
     def __init__(self, width, epsilon=1e-6):
         super().__init__()
@@ -175,7 +175,7 @@ class ChannelNorm(Spied, nn.Module):
 
 
 class RootNorm(Spied, nn.Module):
-    """As language models have it; more is 1 where the gain is 1 + weight."""
+    """As in language models; more is 1 if the gain is 1 + weight."""
 
     def __init__(self, width, more=0.0):
         super().__init__()
@@ -283,8 +283,8 @@ class OwnForward(WatchCase):
                         model, x.requires_grad_(), use_reentrant=reentrant))
 
     def test_compiled(self):
-        """What ends with its norm is recorded; of a norm with an activation a warning says that it
-        is not, and the training is the same."""
+        """Modules that end with their norm are recorded. For a norm with an activation a warning reports that it is
+        not recorded, and the training is the same."""
         for norm in (LayerNorm2d, ChannelNorm, RootNorm, GemmaNorm, FrozenNorm, BatchNormAct,
                      GroupNormAct):
             with self.subTest(norm.__name__):
@@ -328,7 +328,7 @@ class OwnForward(WatchCase):
         self.assertEqual(vectors["1", "sigma2"], [0.5] * 8)
 
     def test_weight_of_the_old_mean(self):
-        """What the running mean does says alpha, not what an attribute is called; the sums are right."""
+        """alpha comes from the running mean's movement, not from an attribute's name; the sums are right."""
         for norm, alpha in ((FuncNorm, 0.9), (FuncNormAct, 0.75), (FuncNormOld, 0.7), (FuncNormMean, None),
                             (BatchNorm1d, 0.9)):
             with self.subTest(norm.__name__):
@@ -410,7 +410,7 @@ class OwnForward(WatchCase):
             self.assertEqual(fake_watch(model, "2").sites, ["2"])
 
     def test_failed_forward_leaves_no_trace(self):
-        """An exception within the norm: later calls of torch's functions are not heard."""
+        """An exception within the norm: later calls of torch's functions are not intercepted."""
         model = around(BatchNormAct)
         with fake_watch(model) as run:
             with self.assertRaises(RuntimeError):
@@ -560,7 +560,7 @@ class Probes(WatchCase):
 
 class LargeMeans(WatchCase):
     def test_means_of_a_hundred_deviations(self):
-        """sum g (x - mean) is of the mean in double, whose rounding sum g would multiply."""
+        """sum g (x - mean) uses the mean in double: sum g would multiply its rounding."""
         for norm, shape, first in ((nn.BatchNorm2d(8), (16, 8, 12, 12), True),
                                    (nn.BatchNorm1d(8), (512, 8), True),
                                    (nn.LayerNorm(8), (64, 10, 8), False),
@@ -575,14 +575,14 @@ class LargeMeans(WatchCase):
         torch._dynamo.reset()
         with fake_watch(model) as run:
             graph = torch.compile(model, backend="aot_eager") if compiled else model
-            for _ in range(2):  # the second is of a site whose numbers are trusted, or not
+            for _ in range(2):  # the second uses a site whose numbers are trusted, or not
                 (graph(x.clone().requires_grad_()) * g).sum().backward()
                 run.step()
         self.close_to(run.recorder.passes("0")[0], reference(x, g, first), 3e-6)
 
 
 class Unknown(nn.Module):
-    """Looks like a norm and is none that is known."""
+    """Looks like a norm but is not a known one."""
 
     def __init__(self, width):
         super().__init__()
@@ -645,8 +645,8 @@ class LeftOut(WatchCase):
             self.assertEqual([site["norm"] for site in run.recorder.sites], [name])
 
     def test_named_by_what_it_calls(self):
-        """A module whose code calls one of torch's functions for norms and is no site is named at once, in the file
-        too; no hook is added for it."""
+        """A module that is no site but whose code calls one of torch's norm functions is named at once, in the file
+        too. It gets no hook."""
         class Block(nn.Module):
             def __init__(me):
                 super().__init__()

@@ -1,4 +1,4 @@
-"""statrec.watch: a wrong argument is refused by its name, and recording continues."""
+"""statrec.watch: a wrong argument is rejected by its name, and recording continues."""
 import math
 import unittest
 import warnings
@@ -153,7 +153,7 @@ class Options(InDirectory):
                 run.log_to(None, every=every)
 
     def test_texts_of_the_file(self):
-        """A text that the file cannot have is refused where it is given; names of modules are made to fit."""
+        """A text that the file cannot store is rejected on the call; names of modules are adapted."""
         for kind, error in (("a\nb", ValueError), ("x" * 16, ValueError), (3, TypeError), (lambda name: None, TypeError)):
             with self.assertRaisesRegex(error, "^kind: a text .*is wanted, got"):
                 self.watched(kind=kind)

@@ -26,7 +26,7 @@ class Believed(unittest.TestCase):
 
 
 class CachedLaunch(unittest.TestCase):
-    """What Triton has compiled is called with prepared arguments, after both ways have been compared."""
+    """Kernels compiled by Triton are called with prepared arguments, after a comparison of both ways."""
 
     class Kernel:
         """Adds 1 to the first double of a slot. slow: calls by Triton's own way; fast: direct ones."""
@@ -106,7 +106,7 @@ class CachedLaunch(unittest.TestCase):
         self.assertEqual([given[:3] for given in self.kernel.fast], [(3, 2, 2), (3, 2, 4), (3, 2, 3)])
 
     def test_what_the_code_assumes(self):
-        """Another alignment or another stride is for Triton to look at."""
+        """Another alignment or another stride goes through Triton."""
         odd = torch.zeros(65)[1:]
         self.call(odd)
         self.call(odd)
@@ -145,7 +145,7 @@ class Copies(unittest.TestCase):
 
 
 class Interpreted(unittest.TestCase):
-    """Triton reads TRITON_INTERPRET when it is imported: these run in a process of their own."""
+    """Triton reads TRITON_INTERPRET when it is imported, so these run in a separate process."""
 
     def test_all(self):
         if importlib.util.find_spec("triton") is None:

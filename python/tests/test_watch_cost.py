@@ -23,7 +23,7 @@ def many(norm, width):
 
 
 class Calls:
-    """Functions of Python that the package enters, and those of C that it calls, within `counted`."""
+    """Counts Python functions that the package enters, and C functions that it calls, within `counted`."""
 
     def __init__(self):
         self.entered = self.called = 0
@@ -79,7 +79,7 @@ class Cost(WatchCase):
             self.assertEqual((calls.entered, calls.called), (0, 0))
 
     def test_a_step_that_is_recorded(self):
-        """At most so many functions of the package for each site, in both passes and in step()."""
+        """Limits the package's functions for each site, in both passes and in step()."""
         for case, in_passes, in_step in (("batch norm", 16, 20), ("layer norm", 35, 17),
                                          ("group norm", 43, 17)):
             with self.subTest(case):
@@ -90,10 +90,10 @@ class Cost(WatchCase):
 
 
 class Far(WatchCase):
-    """ranks="merge": what run.step() waits for, were its tensors on a card."""
+    """ranks="merge": the tensors that run.step() would wait for on a GPU."""
 
     class Two(_ranks.Merging):
-        """Two ranks, of which the other one has the same passes."""
+        """Two ranks; the other one has the same passes."""
 
         def __init__(self):
             self.group, self.rank, self.world, self.told, self.writes = None, 0, 2, "all of 2", True
@@ -108,7 +108,7 @@ class Far(WatchCase):
         return fake_watch(model, **options)
 
     def test_one_copy_for_all_numbers(self):
-        """Up to the one copy no value of a tensor is asked for, and after it only those that came."""
+        """Before the one copy no tensor value is read; after it, only copied ones."""
         fetched, asked, whole = [], [], _passes.fetch
 
         class Asked(torch.utils._python_dispatch.TorchDispatchMode):
@@ -144,7 +144,7 @@ class Far(WatchCase):
             self.assertEqual([one["rows"] for one in run.recorder.passes("0")], [16, 16])
 
     def test_gathered_sums_come_at_once(self):
-        """A rank that writes copies those of all ranks at once; another one asks for the heads alone."""
+        """A rank that writes copies all ranks' sums at once; another one copies only the heads."""
         site, asked = Site("one", nn.LayerNorm(6)), []
         self.patch(_ranks.dist, "all_gather", lambda to, mine, group: [one.copy_(mine) for one in to])
         for name in ("cpu", "tolist"):
@@ -163,7 +163,7 @@ class Far(WatchCase):
             self.assertTrue(writes or len(asked) == 1)
 
     def test_scale_of_the_loss(self):
-        """A tensor, as on a card; the sums are those of the plain loss."""
+        """A tensor, as on a GPU; the sums equal the plain loss's."""
         model, sums = many(nn.LayerNorm, 6), []
         batch = torch.randn(16, 6)
         for scale in (1.0, torch.tensor(8.0)):

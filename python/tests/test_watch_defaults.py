@@ -49,7 +49,7 @@ def dtype(wanted):
 
 
 def record(around, **options):
-    """What the recorder was given in three steps of two passes."""
+    """Returns the recorder's input in three steps of two passes."""
     net, rows = model(), torch.Generator().manual_seed(5)
     batches = torch.randn(6, 7, 3, 4, 5, generator=rows)
     with around, fake_watch(net, **options) as run:

@@ -1,4 +1,4 @@
-"""statrec.watch with the library: what is in the file, and training goes on when it breaks."""
+"""statrec.watch with the library: contents of the file, and training continues after a failure."""
 import gc
 import os
 import shutil
@@ -17,7 +17,7 @@ try:
     from statrec._watching import _derived, _taps
     from statrec._library import library
     library()
-except Exception as error:  # other tests tell what is missing
+except Exception as error:  # other tests report missing packages
     raise unittest.SkipTest(f"no libstatrec: {error}") from None
 
 
@@ -68,7 +68,7 @@ class File(unittest.TestCase):
         self.near(self.vector("sum_gx", "4"), want["sum_gc"] / (want["variance"] + 1e-5).sqrt())
 
     def test_batch_norm(self):
-        """sum_gx is the gradient of the weight, sum_g that of the bias; mu is from before."""
+        """sum_gx is the gradient of the weight, sum_g of the bias; mu is from before."""
         model, batch = model_of(), torch.randn(40, 5)
         with watch(model, self.path, vectors_every=1) as run:
             weigh(model(batch)).backward()
@@ -131,7 +131,7 @@ class File(unittest.TestCase):
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
 
     def test_failures_of_watch_leave_nothing(self):
-        """Neither a file nor a hook, wherever it fails after the file is there."""
+        """No file or hook remains after any failure that follows the creation of the file."""
         for where, name in ((_taps.Tap, "__init__"), (_derived.Derived, "of_modules"), (_taps.Tap, "prepare")):
             model = model_of()
             with mock.patch.object(where, name, side_effect=KeyError("planted")):
@@ -208,13 +208,13 @@ class Resumed(unittest.TestCase):
             self.assertEqual([int(step) for step in file.steps["step"]], [1, 2, 3, 4])
 
     def test_after_a_crash(self):
-        """The unfinished file goes on."""
+        """Recording continues the unfinished file."""
         self.record(2)
         os.rename(self.path, self.path + ".part")
         self.assertEqual(self.record(1, resume=True), ([1, 2, 3], [0, 2]))
         shutil.copy(self.path, self.path + ".part")
         with open(self.path + ".part", "r+b") as file:
-            file.truncate(100)  # the other one goes on
+            file.truncate(100)  # the other file continues
         self.assertEqual(self.record(1, resume=True), ([1, 2, 3, 4], [0, 2, 3]))
 
     def test_order_and_width_of_the_file(self):

@@ -23,7 +23,7 @@ except statrec.Error:
 
 
 def moments(x):
-    """What a pass must be, in float64; x [rows, features]."""
+    """Expected values of a pass, in float64; x [rows, features]."""
     mean = x.mean(0)
     return dict(rows=x.shape[0], mean=mean, variance=((x - mean) ** 2).mean(0),
                 mean_square=(x ** 2).mean(0))
@@ -167,7 +167,7 @@ class Forward(WatchCase):
         self.assertEqual(run.recorder.sites[0]["alpha"], 0.9)
 
     def test_buffers_that_are_removed(self):
-        """Tent takes them away after watch(): the running values stay those of the source."""
+        """Tent removes them after watch(): the running values stay as in the source."""
         model = self.trained().train()
         source = model[1].running_mean.double().tolist()
         with fake_watch(model, forward=True) as run, torch.no_grad():

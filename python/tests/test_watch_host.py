@@ -1,4 +1,4 @@
-"""What statrec.watch leaves of its host: no trace, and no failure of its own."""
+"""statrec.watch leaves no trace in its host program, and causes no failure."""
 import collections
 import contextlib
 import copy
@@ -108,7 +108,7 @@ class NoTrace(WatchCase):
             self.assertIsNone(gone[0]())
 
     def test_checkpointing_still_forgets(self):
-        """The norm's input is gone after the forward pass, although its gradient sums need it."""
+        """The norm's input is freed after the forward pass, although its gradient sums need it."""
         seen = []
 
         class Look(nn.Module):
@@ -155,7 +155,7 @@ class NoTrace(WatchCase):
         run.close()
 
     def test_forward_replaced_by_a_checkpointed_one(self):
-        """A look at the node would run the forward again, and update the buffers twice."""
+        """Reading the node would run the forward again, and update the buffers twice."""
         plain, watched = convnet(), convnet()
         for model in (plain, watched):
             own = model[1].forward
@@ -167,7 +167,7 @@ class NoTrace(WatchCase):
         self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [2, 2])
 
     def test_failure_between_a_checkpointed_pass_and_its_recomputation(self):
-        """What is saved for backward stays the same, or torch raises CheckpointError."""
+        """Saved tensors for backward stay the same, or torch raises CheckpointError."""
         plain, _, _ = self.checkpointed(False)
         for broken in ("moments", "gradient_sums"):
             with self.subTest(broken):
@@ -319,7 +319,7 @@ class Failures(WatchCase):
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
 
     def script(self, body):
-        """What a program prints whose recorder prints how it was closed."""
+        """Returns the output of a program whose recorder prints how it was closed."""
         here = os.path.dirname(os.path.abspath(__file__))
         text = textwrap.dedent("""
             import sys; sys.path.insert(0, {here!r})
@@ -346,7 +346,7 @@ class Failures(WatchCase):
         self.assertIn("closed interrupted", self.script("raise KeyboardInterrupt"))
 
     def test_forked_loader(self):
-        """Workers neither write nor close; the parent goes on."""
+        """Workers neither write nor close; the parent continues."""
         printed = self.script("""
             from torch.utils.data import DataLoader
             class Data:

@@ -1,4 +1,4 @@
-"""statrec.watch of tensors without memory of their own: their site is left out by name, others go on."""
+"""statrec.watch of tensors without their own memory: their site is left out by name, others continue."""
 
 import unittest
 import warnings
@@ -54,7 +54,7 @@ def summed(y):
 
 
 def distributed():
-    """What makes DTensors of this process alone, and what ends its group."""
+    """Returns a function that makes DTensors of this process alone, and one that ends its group."""
     from torch import distributed as dist
     from torch.distributed.tensor import Replicate, distribute_tensor
 

@@ -134,7 +134,7 @@ class Passes(WatchCase):
         self.close_to(run.recorder.passes("4")[0], reference(*parts(model, 4, batch)))
 
     def test_offloaded_input_that_was_made_in_place(self):
-        """The version of the tensor that comes back is another one than that of x."""
+        """The restored tensor has another version than x."""
         model = nn.Sequential(*mlp()[:1], nn.ReLU(inplace=True), *mlp()[4:])
         batch = torch.randn(9, 5)
         want = reference(*parts(model, 2, batch))
@@ -276,7 +276,7 @@ class Names(WatchCase):
         self.assertIn("compiled already", str(told[0].message))
 
     def test_order(self):
-        """Of the modules, and after the first step that of the file: of the forward pass."""
+        """First the order of the modules; after the first step the file's order, from the forward pass."""
         class Crossed(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -306,7 +306,7 @@ class Names(WatchCase):
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
 
     def test_synchronised(self):
-        """It runs on devices alone; here is what it would be described as."""
+        """It runs only on devices; checks its description."""
         from statrec._watching._sites import find_sites
         (site,), _ = find_sites(nn.Sequential(nn.SyncBatchNorm(3, momentum=0.2)))
         told = site.declaration(0, "last")
@@ -335,7 +335,7 @@ class Names(WatchCase):
                          [("encoder", 0, "encoder"), ("decoder", 1, "decoder")])
 
     def test_frozen_norm(self):
-        """It keeps its place, has no rows, and close() says so."""
+        """It keeps its place, has no rows, and close() reports it."""
         for where in ("1", "4"):
             model, said = mlp(nn.BatchNorm1d), io.StringIO()
             with contextlib.redirect_stderr(said):

@@ -1,4 +1,4 @@
-"""repeat="merge" with the library: statistics of single passes beside those of merged rows."""
+"""repeat="merge" with the library: statistics of single passes and of merged rows."""
 import os
 import tempfile
 import unittest
@@ -13,7 +13,7 @@ try:
     from statrec._library import library
     from statrec._watching import _passes
     library()
-except Exception as error:  # other tests tell what is missing
+except Exception as error:  # other tests report missing packages
     raise unittest.SkipTest(f"no libstatrec: {error}") from None
 
 PASSES, ROWS, WIDTH = 4, 8, 64
@@ -28,7 +28,7 @@ def discrepancy(x, mu, sigma2):
 
 class Joined(unittest.TestCase):
     def test_passes_weigh_by_their_rows(self):
-        """The sums of passes of 3, 5 and 40 rows, joined, are those of 48 rows."""
+        """The joined sums of passes of 3, 5 and 40 rows equal the sums of 48 rows."""
         torch.manual_seed(3)
         sizes, gain = (3, 5, 40), torch.randn(WIDTH, dtype=torch.float64)
         x = [torch.randn(rows, WIDTH, dtype=torch.float64) + rows for rows in sizes]
@@ -85,7 +85,7 @@ class Merged(unittest.TestCase):
         return sorted(values[len(values) // 2:])[len(values) // 4]
 
     def test_discrepancy_of_own_rows(self):
-        """4 x 8 rows: the TID of BN is that of 8 rows, not that of 32."""
+        """4 x 8 rows: BN's TID is for 8 rows, not for 32."""
         passes, whole = self.record(nn.BatchNorm1d(WIDTH), 60)
         for name, want in (("pass_tid_mean", passes[:, 0]), ("pass_tid_var", passes[:, 1]),
                            ("tid_mean", whole[:, 0]), ("tid_var", whole[:, 1])):
@@ -96,7 +96,7 @@ class Merged(unittest.TestCase):
             self.assertEqual(self.median(name), number)
 
     def test_a_norm_without_running_statistics(self):
-        """Those of the observer, which the recorder moves by merged rows."""
+        """Uses the observer's statistics, which the recorder updates by merged rows."""
         start = torch.zeros(WIDTH).double(), torch.ones(WIDTH).double()
         passes, whole = self.record(nn.LayerNorm(WIDTH), 12, running=start)
         for name, want in (("pass_tid_mean", passes[:, 0]), ("pass_tid_var", passes[:, 1]),
@@ -104,7 +104,7 @@ class Merged(unittest.TestCase):
             self.check(name, want)
 
     def test_one_pass(self):
-        """The statistics of a single pass are those of the step."""
+        """The statistics of a single pass equal the step's."""
         self.record(nn.BatchNorm1d(WIDTH), 5, passes=1)
         with statrec.open(self.path) as run:
             for name in ("tid_mean", "tid_var", "rows"):
@@ -133,7 +133,7 @@ class Merged(unittest.TestCase):
         self.assertNotIn("32 rows", page)
 
     def test_merged_rows_alone_are_not_judged(self):
-        """A program of its own that merges passes and keeps nothing of them."""
+        """A custom program that merges passes and keeps no single pass."""
         with statrec.Recorder(self.path, program="tests") as recorder:
             site = recorder.add_site("bn", norm="bn", width=2, eps=1e-5, alpha=0.9, repeat="merge")
             for step in range(1, 121):

@@ -26,7 +26,7 @@ class Turned(nn.LayerNorm):
 
 class PermutedViews(WatchCase):
     def passes(self, act, shape, form=lambda x: x, **options):
-        """What is recorded of Turned before act, in three steps, and what it must be."""
+        """Records Turned before act in three steps; returns the recorded and the expected values."""
         torch.manual_seed(2)
         kind = nn.Conv2d if len(shape) == 4 else nn.Conv1d
         model = nn.Sequential(

@@ -25,8 +25,7 @@ def of(step, site):
 
 
 class Reference:
-    """Both sums of a module by hooks of its own, in float64; kept: whose rows count of the passes
-    of a step, "last" or "merge"."""
+    """Both sums of a module by separate hooks, in float64. kept: which passes of a step count, "last" or "merge"."""
 
     def __init__(self, module, kept="last", valid=None):
         self.module, self.kept, self.valid, self.inputs = module, kept, valid, []
@@ -125,7 +124,7 @@ class Momentum(unittest.TestCase):
             self.near(of(step, "4"), sums)
 
     def test_masked_rows(self):
-        """By the definition: mu_B is that of the valid rows, the module's that of all."""
+        """By definition mu_B is the mean of the valid rows, the module's mean of all rows."""
         valid = torch.arange(24) < 15
         self.run_of(mlp(nn.BatchNorm1d), 4, self.batches(4), valid=valid)
 
@@ -186,7 +185,7 @@ class Momentum(unittest.TestCase):
             self.assertAlmostEqual(self.speed(recorder, 4), 0.19, 5)
 
     def test_two_passes(self):
-        """SAM: both passes of a step are of one batch."""
+        """SAM: both passes of a step use one batch."""
         recorder = self.run_of(mlp(nn.BatchNorm1d), 4,
                                [[batch, batch] for batch in self.batches(30)])
         self.assertAlmostEqual(self.speed(recorder, 4), 0.19, 2)
@@ -200,7 +199,7 @@ class Momentum(unittest.TestCase):
         self.assertAlmostEqual(self.speed(recorder, 1), 1 - 0.9 ** 4, 2)
 
     def test_momentum_that_is_no_weight(self):
-        """Torch trains with it; the site has no alpha, since a run file refuses one outside of 0 and 1."""
+        """Torch trains with it; the site has no alpha, since a run file rejects one outside of 0 and 1."""
         for momentum, alpha in ((1.5, None), (-0.1, None), (0.1, 0.9), (1.0, 0.0)):
             model = nn.Sequential(nn.BatchNorm1d(4, momentum=momentum))
             declared = _sites.find_sites(model)[0][0].declaration(0, "last")["alpha"]
@@ -215,7 +214,7 @@ class Momentum(unittest.TestCase):
             self.assertGreater(apart, 0)
 
     def test_frozen_until_step_60(self):
-        """A frozen norm thaws: its rows begin there, with one move of the usual momentum."""
+        """A norm that is no longer frozen: its rows start there, with one update of the usual momentum."""
         model = mlp(nn.BatchNorm1d)
         with fake_watch(model) as run:
             for number, batch in enumerate(self.batches(64), 1):

@@ -1,4 +1,4 @@
-"""statrec.watch: batch norm by what its autograd node has, and where that is not taken."""
+"""statrec.watch: batch norm by the values of its autograd node, and the cases that do not use it."""
 import gc
 import unittest
 import weakref
@@ -214,7 +214,8 @@ class NotByNode(NodeCase):
             self.compare(nn.BatchNorm2d(6), (9, 6, 8, 8), by_node, offset, tolerance=3e-6)
 
     def test_small_variance_beside_eps(self):
-        """float32 has 1/sqrt(variance + eps) alone; of 1e-9 beside 1e-5 that would leave 1e-3."""
+        """The node has only 1/sqrt(variance + eps), in float32; with 1e-9 beside 1e-5 that would leave an error of
+        1e-3."""
         for size, by_node in ((1e-2, True), (3e-5, False)):
             for norm, shape in ((nn.BatchNorm1d(6), (37, 6)), (nn.BatchNorm2d(6), (5, 6, 4, 3))):
                 self.compare(norm, shape, by_node, size=size, tolerance=6e-6)
@@ -259,7 +260,7 @@ class NotByNode(NodeCase):
         self.assertEqual(run.recorder.passes("norm"), [])
 
     def test_gradients_of_the_input_alone(self):
-        """The node then makes no sums; that is told."""
+        """The node then computes no sums; a warning reports it."""
         model, x = Net(nn.BatchNorm1d(6)), torch.randn(40, 6, requires_grad=True)
         with fake_watch(model) as run:
             torch.autograd.grad(model(x).square().sum(), x)
@@ -280,7 +281,7 @@ class NotByNode(NodeCase):
 
 
 class Trust(NodeCase):
-    """What was sound in the step before is not looked at; what was near a limit is."""
+    """Values that were far from a limit in the last step are not checked again; values near a limit are."""
 
     def steps(self, norm, *batches, **options):
         model, looked = Net(norm), []
@@ -319,7 +320,7 @@ class Trust(NodeCase):
             self.assertEqual(run._taps[0].trusted[0], False)
 
     def test_by_site_and_by_the_last_step(self):
-        """One site with small variances; a step in which a site is not recorded."""
+        """One site with small variances, and a step that leaves one site unrecorded."""
         model = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 6), nn.BatchNorm1d(6))
         nn.init.eye_(model[1].weight).data.mul_(1.6e-3)  # variance 2.6e-6, eps/4
         nn.init.zeros_(model[1].bias)
@@ -346,10 +347,10 @@ class Trust(NodeCase):
 
 
 class Usual(NodeCase):
-    """After a trusted step a pass that looks the same is taken as it is; whatever differs is seen."""
+    """After a trusted step a similar pass is not checked; any difference is detected."""
 
     def taken(self, norm, batch, change, later=None, tolerance=4e-6):
-        """How often a pass was looked at in a step of batch, and in one of later after change."""
+        """Returns how often a pass was checked in a step of batch, and in one of later after change."""
         model, looked, whole = Net(norm), [], _nodes.caught
         later = batch if later is None else later
         self.patch(_nodes, "caught", lambda *args: (looked.append(1), whole(*args))[1])
@@ -399,7 +400,7 @@ class Usual(NodeCase):
             self.assertEqual(self.taken(nn.BatchNorm1d(6), torch.randn(40, 6), change), 1)
 
     def test_evaluation(self):
-        """With gradients, but by the running statistics."""
+        """With gradients, but with running statistics."""
         model, batch = Net(nn.BatchNorm1d(6)), torch.randn(40, 6)
         with fake_watch(model) as run:
             for mode in (True, True, False):
@@ -411,7 +412,7 @@ class Usual(NodeCase):
                     run.step()
 
     def test_phase(self):
-        """A pass of another phase is not that of a trusted tap."""
+        """A pass of another phase does not belong to a trusted tap."""
         model, batch = Net(nn.BatchNorm1d(6)), torch.randn(40, 6)
         with fake_watch(model, phases=("a", "b")) as run:
             for size in (1.0, 2.0, 3.0):

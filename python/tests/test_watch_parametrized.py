@@ -1,4 +1,4 @@
-"""Gains that a parametrization makes: that of the pass is recorded, without another run."""
+"""Gains made by a parametrization: the gain of the pass is recorded, without running it again."""
 
 import copy
 import unittest
@@ -24,7 +24,7 @@ class Counted(nn.Module):
 
 
 class Registered(nn.Module):
-    """Its class is registered; that of a module with a parametrization is another one."""
+    """Its class is registered; a module with a parametrization has another class."""
 
     def __init__(self, width):
         super().__init__()

@@ -19,7 +19,7 @@ except ImportError:
 
 
 class AnyNorm(nn.Module):
-    """A layer norm of `dims`, then `act`; its gain and eps are those of a config."""
+    """A layer norm of `dims`, then `act`; its gain and eps come from a config."""
 
     def __init__(self, width, dims=(-1,), act=None, **config):
         super().__init__()
@@ -38,7 +38,7 @@ class PlainConfig:
 
 
 class AddNorm(nn.Module):
-    """With an optional second input, and a scale that only some calls have."""
+    """With an optional second input, and a scale in some calls only."""
 
     def __init__(self, width):
         super().__init__()
@@ -58,7 +58,7 @@ def decorated(function):
 
 
 class WrappedNorm(AddNorm):
-    """Its signature does not say what it takes."""
+    """Its signature hides its arguments."""
 
     forward = decorated(AddNorm.forward)
 

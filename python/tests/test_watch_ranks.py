@@ -53,7 +53,7 @@ def told(run):
 
 
 def work_train(rank, options):
-    """A run of plain DistributedDataParallel; what the recorder has, and the weights."""
+    """A run of plain DistributedDataParallel; returns the recorder's values and the weights."""
     norm, uses = options.pop("norm", nn.BatchNorm1d), options.pop("uses", 1)
     silent = options.pop("silent", False)
     model = nn.parallel.DistributedDataParallel(model_of(norm))
@@ -88,7 +88,7 @@ def work_one_rank(rank, options):
 
 
 def work_failure(rank, options):
-    """Rank 0's disk is full in step 2; nobody waits for anybody afterwards."""
+    """Rank 0's disk is full in step 2; no rank waits for another afterwards."""
     model = nn.parallel.DistributedDataParallel(model_of())
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -132,7 +132,7 @@ def work_losses(rank, options):
 
 
 def work_resume(rank, options):
-    """A file that only rank 0 may read goes on; with another model all ranks fail."""
+    """A file that only rank 0 may read continues; with another model all ranks fail."""
     path = os.path.join(tempfile.gettempdir(), f"resume-{os.environ['MASTER_PORT']}.h5")
     steps = []
     for more in ({"force": True}, {"resume": True}):
@@ -171,7 +171,7 @@ JOBS = {
 
 
 def _process(rank, port, where):
-    """All jobs, one after the other: starting two processes takes longer than what they do."""
+    """Runs all jobs in turn: starting two processes takes longer than the jobs."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=WORLD)
@@ -189,7 +189,7 @@ def _process(rank, port, where):
 
 
 def all_jobs():
-    """What the jobs return in each of two processes."""
+    """Returns the results of the jobs in each of two processes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -301,7 +301,7 @@ class Ranks(WatchCase):
             self.assertTrue(torch.allclose(got, x.mean(0), rtol=1e-5, atol=1e-6))
 
     def test_whose_buffers(self):
-        """Said where a BatchNorm is not synchronized, in both modes; not of other norms."""
+        """Reported if a BatchNorm is not synchronized, in both modes; not for other norms."""
         first, _ = self.job("merge")
         self.assertEqual(first["run"]["options"]["ranks"],
                          "all of 2; running statistics: buffers of rank 0")
@@ -317,7 +317,7 @@ class Ranks(WatchCase):
             self.assertEqual((found.merge, found.told.endswith(end)), (merge, True))
 
     def test_loss_is_the_mean(self):
-        """Of those that each rank gave, with merge; rank 0's own otherwise, and nobody waits."""
+        """With merge, the mean of all ranks' losses; otherwise rank 0's own, and no rank waits."""
         mine, other = (job["losses"] for job in self.job("losses"))
         means = [(a + b) / 2 for a, b in zip(mine, other)]
         for name, want in (("merge", means), ("silent", mine), ("own", mine), ("alone", mine)):
@@ -345,7 +345,7 @@ class Ranks(WatchCase):
                     self.assertTrue(help_.same(a["weights"], b["weights"]), name)
 
     def test_failure_on_one_rank(self):
-        """The recorder of rank 0, or a tap of rank 1: all stop, none waits, training goes on."""
+        """The recorder of rank 0 fails, or a tap of rank 1: all stop recording, no rank waits, training continues."""
         for name, told in (("recorder fails", ("no space", "another rank")),
                            ("tap fails", ("another rank", "a tap failed"))):
             for rank, (plain, result) in enumerate(zip(self.job("plain"), self.job(name))):

@@ -1,4 +1,4 @@
-"""statrec.watch: the sums of every kind of module are those of plain float64 code."""
+"""statrec.watch: the sums of every kind of module equal plain float64 code."""
 import copy
 import unittest
 
@@ -35,7 +35,7 @@ KINDS = [
 
 
 class Between(nn.Module):
-    """scale -> norm -> tanh: x and the gradient behind the norm can be had without hooks."""
+    """scale -> norm -> relu: x and the gradient after the norm are available without hooks."""
 
     def __init__(self, norm, offset=0.0, inplace=False):
         super().__init__()
@@ -114,7 +114,7 @@ class Statistics(WatchCase):
         self.one(lambda: nn.BatchNorm1d(6), (36, 6), True, 1, valid=valid)
 
     def test_padding_may_be_nan(self):
-        """What is in padded rows is not looked at."""
+        """Values in padded rows are not read."""
         model = Between(nn.LayerNorm(6))
         batch, weight = torch.randn(4, 5, 6), torch.randn(4, 5, 6)
         valid = torch.rand(4, 5) < 0.5
@@ -196,7 +196,7 @@ class Statistics(WatchCase):
                 self.assertAlmostEqual(got / dx.norm().item(), 1, 5)
 
     def direct(self, norm, x, g):
-        """|| gamma g / s ||: the gradient where mean and s are constants."""
+        """|| gamma g / s ||: the gradient with constant mean and s."""
         root = isinstance(norm, nn.RMSNorm)
         if isinstance(norm, (nn.LayerNorm, nn.RMSNorm)):
             parts = x.flatten(-len(norm.normalized_shape))
@@ -293,7 +293,7 @@ class Statistics(WatchCase):
 
 
 class StatisticsByTorch(Statistics):
-    """The same with torch's kernels for sums, as where it has many threads."""
+    """The same with torch's kernels for sums, as with many threads."""
 
     def setUp(self):
         super().setUp()
@@ -301,7 +301,7 @@ class StatisticsByTorch(Statistics):
 
 
 class StatisticsByReading(Statistics):
-    """The same with every batch norm's tensors read, as where its node is not exact enough."""
+    """The same with every batch norm's tensors read, as if its node were not exact enough."""
 
     def setUp(self):
         super().setUp()
@@ -366,7 +366,7 @@ class Observed(WatchCase):
             self.assertEqual(run.recorder.passes("1"), [])
 
     def test_overwritten_input_after_steps_alike(self):
-        """Of a norm that reads a copy of x, so that autograd does not notice."""
+        """A norm that reads a copy of x, so that autograd does not notice."""
         class Copying(nn.LayerNorm):
             def forward(self, x):
                 return super().forward(x.clone())
@@ -428,7 +428,7 @@ class StepsAlike(WatchCase):
                     self.assertEqual(got["gamma"], gains[step])
 
     def test_buffers_that_are_replaced(self):
-        """The running mean of the step is that of the module's buffer."""
+        """The running mean of the step comes from the module's buffer."""
         model = nn.Sequential(nn.Identity(), nn.BatchNorm1d(6))
         want = []
         with fake_watch(model) as run:
@@ -512,7 +512,7 @@ class Precision(WatchCase):
             self.close_to(run.recorder.passes("norm")[0], reference(x, g))
 
     def test_one_pass_in_double(self):
-        """libstatrec's sums are those of float64 code, whatever the elements and the mean."""
+        """libstatrec's sums equal float64 code, whatever the elements and the mean."""
         for shape, dtype in (((1501, 7), torch.float32), ((5, 7, 33), torch.float32),
                              ((40, 7), torch.float64), ((1, 7), torch.float32)):
             x, g = (torch.randn(shape).to(dtype) + offset for offset in (1e3, 0))

@@ -1,4 +1,4 @@
-"""What people have beside the file: trackers, notebooks, trainers; stubs stand for their packages."""
+"""Output beside the file: trackers, notebooks, trainers; stubs replace their packages."""
 import os
 import sys
 import tempfile
@@ -102,7 +102,7 @@ class Recorded(unittest.TestCase):
             self.assertIn(self.path, text)
 
     def test_steps_without_values(self):
-        """Of a step that did not record its sites nothing is sent, not even NaN."""
+        """A step that did not record its sites sends nothing, not even NaN."""
         model, board = mlp(nn.BatchNorm1d), Board()
         with watch(model, self.path, verbose=False, every=2) as run:
             run.log_to(board, sites="4", scalars=["tid_mean"], every=1)
@@ -141,7 +141,7 @@ class Recorded(unittest.TestCase):
             self.record(object())
 
     def diagnosed(self, findings):
-        """Findings of diagnose, a list each time it is asked."""
+        """Findings of diagnose, a list for each call."""
         from statrec import _trackers
         rows = iter(findings)
         ask = lambda files: statrec._plot.Diagnosis(
@@ -160,7 +160,7 @@ class Recorded(unittest.TestCase):
         return run
 
     def test_findings_once_each(self):
-        """Asked in steps 3 and 6 and at the end; what was told is not told again."""
+        """Diagnosed in steps 3 and 6 and at the end; each finding is reported once."""
         self.diagnosed([["rows"], ["rows", "alpha"], ["alpha", "inference", "rows"]])
         told = []
         self.watched(lambda finding: told.append((finding["question"], finding["steps"])),
@@ -168,7 +168,7 @@ class Recorded(unittest.TestCase):
         self.assertEqual(told, [("rows", 3), ("alpha", 6), ("inference", 7)])
 
     def test_a_function_that_raises(self):
-        """One warning; the run goes on."""
+        """One warning; the run continues."""
         self.diagnosed([["rows"], ["alpha"], ["inference"]])
 
         def told(finding):

@@ -1,5 +1,4 @@
-"""Models on the meta device, torch.func, vmap, graphs of others: training goes on, the file says
-what is missing."""
+"""Models on the meta device, torch.func, vmap, foreign graphs: training continues, and the file names missing sites."""
 import re
 import unittest
 import warnings
@@ -26,7 +25,7 @@ class Activated(nn.BatchNorm1d):
 
 
 class Block(nn.Module):
-    """Its site is a tensor; what it calls is heard."""
+    """Its site is a tensor; its call of a norm function is noticed."""
 
     def __init__(self):
         super().__init__()
@@ -42,7 +41,7 @@ def of_every_kind():
 
 
 def operations(graph):
-    """What a graph computes, without names."""
+    """Operations of a graph, without names."""
     if not isinstance(graph, torch.jit.ScriptModule):
         return [(node.op, str(node.target)) for node in graph.graph.nodes]
     return [node.kind() for node in graph.inlined_graph.nodes()]
@@ -81,7 +80,7 @@ class Exported(unittest.TestCase):
             self.assertEqual([len(run.recorder.passes(name)) for name in run.sites], [1] * 4)
 
     def test_scripted(self):
-        """Hooks cannot be compiled; one line says so."""
+        """Hooks cannot be compiled; one line reports it."""
         for norm in (nn.LayerNorm(8), Activated(8)):
             model = nn.Sequential(nn.Linear(5, 8), norm)
             with fake_watch(model), quiet(), self.assertRaisesRegex(AttributeError, "statrec.watch: call close"):
@@ -116,7 +115,7 @@ class Transforms(unittest.TestCase):
         return torch.func.grad(loss)(weights, batch)
 
     def hidden(self, act):
-        """A run of two steps in which act(model) runs; what it returned unwatched and watched."""
+        """A run of two steps that executes act(model); returns its results unwatched and watched."""
         plain = mlp(nn.LayerNorm, inplace=False)
         torch.manual_seed(1)
         want = act(plain)

@@ -19,7 +19,7 @@ NORMS = {
 
 
 class Steps(WatchCase):
-    """Steps of a model Linear, norm, Linear; what a hook of the norm's output sees."""
+    """Steps of a model Linear, norm, Linear; records with a hook of the norm's output."""
 
     threads = 1, 4
 
@@ -88,7 +88,7 @@ class Twice(Steps):
         self.each(act, self.judge_sum)
 
     def test_losses_of_micro_batches(self):
-        """Of each pass of a merged step the gradients add up."""
+        """The gradients of each pass of a merged step add up."""
 
         def act(forward):
             for _ in range(2):
@@ -170,7 +170,7 @@ class Penalty(Steps):
         self.each(act, judge)
 
     def test_without_backward(self):
-        """One torch.autograd.grad() is recorded; of two it is not known which is that of the loss."""
+        """One torch.autograd.grad() is recorded. With two, it is unknown which one belongs to the loss."""
         model = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.BatchNorm1d(8))
         with fake_watch(model) as run:
             for count in (1, 2, 1):
@@ -186,7 +186,7 @@ class Penalty(Steps):
         self.assertIn("torch.autograd.grad", run.recorder.reason)
 
     def test_of_other_forward_passes(self):
-        """An attack on the input before the loss: its forward passes are not those of the loss."""
+        """An attack on the input before the loss: its forward passes are not the loss's."""
 
         def act(forward):
             x = torch.randn(16, 6, requires_grad=True)
@@ -202,7 +202,7 @@ class Penalty(Steps):
 
 
 class Functional(Steps):
-    """torch.func.functional_call: parameters that are not those of the module."""
+    """torch.func.functional_call: parameters from outside the module."""
 
     def test_gain(self):
         for name in ("layer norm", "group norm", "batch norm"):

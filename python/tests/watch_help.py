@@ -1,4 +1,4 @@
-"""Plain references for the tests of statrec.watch. Without torch, whoever imports it is skipped."""
+"""Plain references for the tests of statrec.watch. Without torch, tests that import it are skipped."""
 import os
 import sys
 import unittest
@@ -18,7 +18,7 @@ torch.set_num_threads(1)
 
 
 def fake_watch(model, *sites, **options):
-    """A run whose recorder keeps what it is given."""
+    """A run whose recorder keeps its arguments."""
     options.setdefault("recorder", FakeRecorder)
     options.setdefault("verbose", False)
     return watch(model, "run.h5", **({"sites": list(sites)} if sites else {}), **options)
@@ -36,7 +36,7 @@ def rows_of(tensor, first, trailing, valid=None):
 
 
 def reference(x, g, first=False, trailing=1, valid=None):
-    """What a pass must be, in float64."""
+    """Expected values of a pass, in float64."""
     x, g = (rows_of(t, first, trailing, valid) for t in (x, g))
     mean = x.sum(0) / x.shape[0]
     centred = x - mean
@@ -67,7 +67,7 @@ class WatchCase(unittest.TestCase):
     """Compares passes with references."""
 
     def patch(self, where, name, value):
-        """where.name is value to the end of the test."""
+        """Sets where.name to value until the end of the test."""
         patcher = mock.patch.object(where, name, value)
         patcher.start()
         self.addCleanup(patcher.stop)

@@ -24,7 +24,8 @@ const site_choice *compare_match(const compare_runs *p, const compare_pair *of, 
                                  : site_matching_find(&p->places, of->first, run, of->stat);
 }
 
-/* A stream for every run, site and statistic: the intervals do not depend on what else is asked. */
+/* A stream for every run, site and statistic: the intervals do not depend on the other requested
+ * ones. */
 static rng stream(const compare_runs *p, const site_choice *at, int64_t number) {
     const rng root = rng_create(p->seed);
     const rng run = rng_split(&root, (uint64_t)at->run);
@@ -82,8 +83,8 @@ static void member_free(member *m, int64_t count) {
     free(m->at), free(m->one);
 }
 
-/* Series, or rows, for which threads are worth it; and threads that a column of many rows each is
- * kept for. */
+/* Number of series, or of rows, from which threads pay; and rows from which a few threads at most
+ * each keep a column. */
 enum { MANY = 16, MANY_ROWS = 1 << 16 };
 
 int compare_threads(int64_t rows) {
@@ -167,7 +168,7 @@ static sr_status draw_blocks(resampling *r, int run, int64_t blocks) {
     return status;
 }
 
-/* Series of one number of fixed blocks after those of another. */
+/* Series with the same number of fixed blocks follow each other. */
 static sr_status make_samples(resampling *r, int run) {
     sr_status status = each_series(r, measure, NULL, 0);
     if (status == SR_OK) status = each_series(r, draw_alone, NULL, 0);

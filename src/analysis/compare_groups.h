@@ -29,7 +29,7 @@ typedef struct compare_runs {
 } compare_runs;
 
 typedef struct group_sample {
-    const site_choice *at; /* of its first run; NULL: no run has it */
+    const site_choice *at; /* first run with it; NULL: no run has it */
     int runs;
     int64_t count, nonfinite, block; /* sums over the runs; the longest block */
     double *drawn;                   /* [BOOTSTRAP_TAILS, resamples]; NULL: too few steps */
@@ -46,7 +46,7 @@ const site_choice *compare_match(const compare_runs *p, const compare_pair *of, 
 sr_status compare_read_group(const compare_runs *p, const compare_batch *b, int group,
                              group_sample *g, sr_failure *why);
 
-/* Threads that take series of so many rows, with a copy of a series each. */
+/* Most threads for series of many rows; each thread has a copy of a series. */
 enum { COMPARE_THREADS = 8 };
 int compare_threads(int64_t rows);
 

@@ -9,7 +9,7 @@
 
 enum { LEAST_STEPS = 20 };
 
-/* What the user asked for. */
+/* The user's options. */
 typedef struct sample_plan {
     double after;             /* percent of training that is left out at the beginning */
     int64_t resamples, block; /* block: steps, 0 = from the autocorrelation */
@@ -19,7 +19,7 @@ typedef struct sample {
     int64_t count, nonfinite; /* finite values, and others */
     int64_t block;
     double *drawn;                 /* [BOOTSTRAP_TAILS, resamples]; NULL below LEAST_STEPS */
-    double exact[BOOTSTRAP_TAILS]; /* of the series itself */
+    double exact[BOOTSTRAP_TAILS]; /* tails of the series itself */
 } sample;
 
 /* The rows of a run's series in the window, without the steps before --after. */

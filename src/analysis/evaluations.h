@@ -1,4 +1,5 @@
-/* evaluations.h -- metrics of a run at its evaluations, and what running statistics cost there. */
+/* evaluations.h -- metrics of a run at its evaluations, and the loss from running statistics
+ * there. */
 #ifndef ANALYSIS_EVALUATIONS_H
 #define ANALYSIS_EVALUATIONS_H
 
@@ -17,7 +18,7 @@ typedef struct evaluations {
  * after a failure too. */
 sr_status evaluations_read(evaluations *e, const sr_runfile *run,
                            const char *const name[EVALUATION_METRICS], sr_failure *why);
-/* Drops the evaluations at which one of the first `metrics` is not finite. */
+/* Drops evaluations where one of the first `metrics` metrics is not finite. */
 void evaluations_keep_finite(evaluations *e, int metrics);
 void evaluations_free(evaluations *e);
 /* How many of `count` evaluations are their first or last third: rounded up, so one at least. */
@@ -34,8 +35,8 @@ void evaluations_batch_name(const char *name, char batch[BATCH_NAME]);
 typedef struct running_gap {
     evaluations at; /* that have both; value: NAME, NAME_batch, gap */
     int half;       /* the first one in the second half of training (second_half_from) */
-    /* Of those: mean gap, and Student's 95 % interval, NaN for fewer than 3. Neighbouring
-     * evaluations are of one run: an interval of this run. */
+    /* Over those evaluations: the mean gap and Student's 95 % interval, NaN for fewer than 3.
+     * Neighbouring evaluations belong to one run, so the interval is about this run. */
     double mean, low, high;
 } running_gap;
 sr_status running_gap_read(running_gap *g, const sr_runfile *run, const char *name,

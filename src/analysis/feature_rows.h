@@ -13,7 +13,7 @@ typedef struct feature_rows {
     int64_t first[FEATURE_STEPS_MOST], count[FEATURE_STEPS_MOST];
     int ranges;
     int64_t total;
-    int64_t last_step; /* of the run */
+    int64_t last_step; /* last step of the run */
 } feature_rows;
 
 /* step: "" for the window's rows, else "first", "middle", "last" and numbers of recorded steps,
@@ -28,9 +28,9 @@ typedef sr_status feature_visit(void *context, const int64_t *step, int64_t coun
 sr_status feature_rows_each(const feature_rows *r, const feature_site *s, feature_visit *visit,
                             void *context, sr_failure *why);
 
-/* feature [width]: in the order of the word "feature" (their numbers), "largest" (largest absolute
- * value over the rows) or "outlier" (mean over the rows of |value - median over features| / median
- * absolute deviation), by the first statistic; features without a value are last. */
+/* feature [width], ordered by the first statistic. word: "feature" (by number), "largest" (by the
+ * largest absolute value over the rows) or "outlier". "outlier": by the mean over the rows of
+ * |value - median over features| / median absolute deviation. Features without a value are last. */
 sr_status feature_order(const feature_rows *r, const feature_site *s, const char *word,
                         int64_t *feature, sr_failure *why);
 /* Orders features by a score [width]: falling, or rising; NaN last; equal ones by their number. */

@@ -5,8 +5,8 @@
  *                   order of their medians
  *   --histogram N   a row for each of N bins at each step of --step: features with a value there
  *
- * The bins of a statistic are the same for all runs, sites and steps of a table: N equal parts of
- * the range of its finite values, in the logarithm with --spacing log.
+ * All runs, sites and steps of a table share the bins of a statistic: N equal parts of the range of
+ * its finite values. With --spacing log the parts are equal in the logarithm.
  */
 #include "analysis/feature_table.h"
 
@@ -21,11 +21,11 @@
 
 /* The bins of one statistic. */
 typedef struct bins {
-    double low, high; /* of the values, or of their logarithms; low > high: no finite value */
+    double low, high; /* range of the values, or of their logarithms; low > high: no finite value */
     bool logarithmic;
 } bins;
 
-/* What a table is about. */
+/* A table and its inputs. */
 typedef struct feature_table {
     const features_request *q;
     const run_set *set;
@@ -35,7 +35,7 @@ typedef struct feature_table {
     tsv table;
 } feature_table;
 
-/* A site of it, with those of the statistics that it has. */
+/* A chosen site, with the chosen statistics that it has. */
 static feature_site site_of(const feature_table *t, const site_choice *at) {
     feature_site s = {.run = t->set->run[at->run],
                       .site = at->site,
@@ -180,7 +180,7 @@ static sr_status collect_rows(void *context, const int64_t *step, int64_t count,
     return SR_OK;
 }
 
-/* of [width] */
+/* of: [width]. */
 static sr_status measure_features(const feature_rows *r, const feature_site *s,
                                   column_quantiles *of, sr_failure *why) {
     const int64_t most = columns_together(r->total, s->width);
@@ -304,9 +304,9 @@ static void declare_quantiles(feature_table *t) {
 /* -- histograms ------------------------------------------------------------------------------ */
 
 typedef struct binning {
-    const feature_site *s; /* of one statistic */
+    const feature_site *s; /* sites with one statistic */
     bins *of;
-    int64_t count, *features; /* of bins; [count] of one row */
+    int64_t count, *features; /* number of bins; [count] of one row */
     feature_table *table;
     const site_choice *at;
     const feature_rows *rows;

@@ -6,8 +6,8 @@
  *     sigma_ratio  = sqrt((sigma2_B + eps) / (sigma2 + eps))
  *     psi_ratio    = sqrt((psi2_B + eps) / (psi2 + eps))
  *
- * mu_shift and sigma_ratio are d and r of Batch Renormalization (Ioffe, NeurIPS 2017): a layer that
- * normalizes with running values gives r xhat + d instead of the xhat of the batch. 0 and 1: no
+ * mu_shift and sigma_ratio are d and r of Batch Renormalization (Ioffe, NeurIPS 2017). A layer that
+ * normalizes with running values gives r xhat + d; with the batch's it gives xhat. 0 and 1: no
  * difference.
  *
  * Independent normal rows of deviation sigma have var mu_B = sigma^2/n, and the running mean adds

@@ -6,16 +6,16 @@
 #include "analysis/series/statistic.h"
 #include "statrec/runfile.h"
 
-/* The vectors of format.h by their names, then what compares batch and running values. A statistic
+/* The vectors of format.h by their names, then comparisons of batch and running values. A statistic
  * of this table has a value for each feature; `recompute` only finds the sites that have it. */
 enum { FEATURE_VALUES = SR_VECTOR_COUNT + 6 };
 extern const statistic feature_values[FEATURE_VALUES];
 
-/* The standard deviation over steps of a statistic, if the n rows of a batch were independent and
- * normal and alpha the weight of the old running value; NaN if it has no such formula. */
+/* The standard deviation over steps of a statistic, for n independent normal rows of a batch.
+ * alpha: the weight of the old running value. NaN if the statistic has no such formula. */
 double feature_noise(const statistic *of, double rows, double alpha);
 
-/* One site, and what is read of it. */
+/* One site and its statistics. */
 typedef struct feature_site {
     const sr_runfile *run;
     int64_t site;

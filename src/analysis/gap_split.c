@@ -1,4 +1,4 @@
-/* Where a run loses against another: in training, in generalization, or by its running statistics.
+/* Splits a run's loss against another run into parts: training, generalization, running statistics.
  *
  * For a metric `valid_M` that both runs recorded, at every evaluation:
  *
@@ -11,8 +11,8 @@
  *     discrepancy    = (V - B)(run) - (V - B)(reference)
  *     total          = V(run) - V(reference), the sum of the three
  *
- * The sign is turned where more is better: positive values mean that the run is worse. A run
- * without statistics over the batch has B = V. Metrics of other names have no T.
+ * The sign is reversed if more is better: positive values mean that the run is worse. A run without
+ * statistics over the batch has B = V. Metrics of other names have no T.
  */
 #include "analysis/gap_split.h"
 

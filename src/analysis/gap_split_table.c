@@ -1,8 +1,8 @@
 /* The rows of stat-gap --split: a row per group of replicates and evaluation, or its last third.
  *
- * Values are means over the pairs of a group. Intervals (95 %) are Student's over the pairs; the
- * mean of one pair's last third has the interval over its evaluations, which says nothing about
- * other seeds.
+ * Values are means over the pairs of a group. Intervals (95 %) are Student's over the pairs. The
+ * mean of one pair's last third has the interval over its evaluations, which does not cover other
+ * seeds.
  */
 #include "analysis/gap_split_table.h"
 
@@ -54,7 +54,7 @@ void gap_splits_columns(tsv *t, const char *rows) {
                    "the end");
 }
 
-/* Of the runs that may be the reference of one: that of its seed, else the first of them. */
+/* Among the runs that may be the reference of `run`: the one with its seed, else the first. */
 static int of_its_seed(const run_set *set, int run, const bool *may) {
     int best = NO_REFERENCE;
     for (int k = set->count - 1; k >= 0; k--)
@@ -109,8 +109,8 @@ static sr_status make_references(gap_splits *g, stat_table *t, bool by_settings,
     return ok ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
 
-/* Running text alone validates in batches of its own size: its parts by batch statistics are then
- * of other numbers of rows than training. */
+/* Running text alone validates in batches of another size. Its parts by batch statistics then use
+ * other numbers of rows than training. */
 static void note_batches(stat_table *t, int run, const gap_split *split) {
     const sr_runfile *f = t->set->run[run];
     const double window = run_option_number(f, "tgt-len"),
@@ -145,8 +145,8 @@ static int keep_steps(gap_split *s, const gap_split *of) {
     return s->count = kept;
 }
 
-/* Of each pair of a group only the evaluations that all of them have: one mean is over the same
- * pairs at each step. Returns how many. */
+/* Keeps, in each pair of a group, the evaluations that all of them have: the mean at each step is
+ * over the same pairs. Returns their number. */
 static int keep_common(gap_splits *g, stat_table *t, int group) {
     gap_split *first = NULL;
     for (int i = 0; i < t->set->count; i++) {
@@ -169,7 +169,7 @@ static int keep_common(gap_splits *g, stat_table *t, int group) {
     return first ? first->count : 0;
 }
 
-/* Reads the pairs; an error where there is none, or no evaluation in common. */
+/* Reads the pairs; fails without a pair or without an evaluation in common. */
 static sr_status read_pairs(gap_splits *g, stat_table *t, bool by_settings, sr_failure *why) {
     const run_set *set = t->set;
     int pairs = 0;
@@ -221,7 +221,7 @@ sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, cons
     return read_pairs(g, t, by_settings, why);
 }
 
-/* A group's mean over pairs of what each has, with an interval. */
+/* A group's mean over the pairs' own evaluations, with an interval. */
 typedef struct split_row {
     int pairs;
     double step, epoch, mean[GAP_PARTS], low[GAP_PARTS], high[GAP_PARTS];
@@ -256,7 +256,7 @@ static int common_evaluations(const gap_splits *g, const stat_table *t, int grou
     return 0;
 }
 
-/* From which evaluation on the mean total stays above 0, by its interval where there is one. */
+/* The first step from which on the mean total stays above 0, by its interval if it has one. */
 static double loses_from(const gap_splits *g, const stat_table *t, int group, int count,
                          double *scratch) {
     double from = NAN;

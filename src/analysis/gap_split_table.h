@@ -12,16 +12,16 @@ enum { NO_REFERENCE = -1 };
 
 typedef struct gap_splits {
     run_groups groups;
-    const sr_run_metric *metric; /* of the first run */
+    const sr_run_metric *metric; /* metric of the first run */
     int *reference;              /* [runs]; NO_REFERENCE of references and of runs without one */
     gap_split *split;            /* [runs], against the reference; empty without one */
 } gap_splits;
 
-/* metric: names, of which the first that the first run declares is used. rows: one of the two words
- * above. References are the first run and its replicates, by the seed. by_settings: they are all
- * runs with the normalization of the first run, and each other run has the one whose task,
- * placement and settings are its own, by the seed; runs without one are told of in a `#` line.
- * Free it after a failure too. */
+/* metric: names; the first one that the first run declares is used. rows: one of the two words
+ * above. References are the first run and its replicates, by the seed. by_settings: references are
+ * all runs with the normalization of the first run. Each other run has the reference with its task,
+ * placement and settings, by the seed. A `#` line names runs without one. Free it after a failure
+ * too. */
 sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, const char *rows,
                           bool by_settings, sr_failure *why);
 void gap_splits_columns(tsv *t, const char *rows);

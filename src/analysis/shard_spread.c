@@ -1,8 +1,8 @@
 /* Spread of batch statistics between the shards of a batch (statrec train --record-shards). The
  * processes of plain data-parallel training normalize with statistics that differ this much.
  *
- * For one site and step, with R shards, n_r the valid rows of shard r, mu_r and sigma_r =
- * sqrt(sigma2_B) its statistics, and bars for means over the shards:
+ * For one site and step: R shards, n_r valid rows of shard r, mu_r and sigma_r = sqrt(sigma2_B) its
+ * statistics, and bars for means over the shards:
  *
  *     spread_mean = sqrt(1/R sum_r ||mu_r - mubar||_2^2) / ||sigmabar||_2
  *     spread_std  = sqrt(1/R sum_r ||sigma_r - sigmabar||_2^2) / ||sigmabar||_2
@@ -153,8 +153,8 @@ static sr_status take_medians(int64_t sites, double *const *value, int64_t count
     return SR_OK;
 }
 
-/* median [VALUES]: of each row over all sites. Sites that do not fit in memory together are
- * read again, as many rows at once as fit. */
+/* median [VALUES]: of each row over all sites. Sites that do not fit in memory together are read
+ * again, as many rows at once as fit. */
 static sr_status read_medians(const shared_run *r, double *const *median, sr_failure *why) {
     const int64_t columns = VALUES * r->sites;
     const int64_t fit = column_memory_limit() / (columns * (int64_t)sizeof(double));

@@ -10,7 +10,7 @@
 #include "analysis/frame/site_selection.h"
 #include "base/globs.h"
 
-enum { PIECE_BYTES = 4 << 20 }; /* of rows that are read at once */
+enum { PIECE_BYTES = 4 << 20 }; /* size of the rows read at once */
 
 /* -- which sites ----------------------------------------------------------------------------- */
 
@@ -18,7 +18,7 @@ enum { PIECE_BYTES = 4 << 20 }; /* of rows that are read at once */
 static const statistic batch_statistics = {"mu_B",       "mu_B", "", NEEDS(mu_B) | NEEDS(sigma2_B),
                                            first_values, NULL};
 
-/* The number of share k of the site; -1 when there is none. */
+/* The number of shard k of the site; -1 without one. */
 static int64_t share_of(const sr_runfile *run, int64_t site, int k) {
     char name[SR_NAME_SIZE + 16];
     snprintf(name, sizeof name, "%s@%d", sr_run_get_site(run, site)->name, k);

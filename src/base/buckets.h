@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct bucket_range {
-    double least, median, largest; /* of the finite values; NaN without any */
+    double least, median, largest; /* over the finite values; NaN without any */
 } bucket_range;
 
 /* Copies the finite values of from [count] to `to`, in their order; returns their number. to: from,
@@ -15,7 +15,7 @@ int64_t gather_finite(double *to, const double *from, int64_t count, double *lea
                       double *largest);
 /* Reorders value [count]. */
 bucket_range bucket_measure(double *value, int64_t count);
-/* Of two finite values. */
+/* The middle of two finite values. */
 double bucket_middle(double low, double high);
 /* Number from 0 of the bin of [low, high] that holds x; x outside belongs to the first or the
  * last. */

@@ -1,4 +1,4 @@
-/* file_kind.c -- tells files by their first bytes; see file_kind.h.
+/* file_kind.c -- recognizes the kind of a file by its first bytes; see file_kind.h.
  *
  * Signatures: RFC 1952 (gzip), APPNOTE 4.3 (ZIP), the formats' own specifications for the others.
  */

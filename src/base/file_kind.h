@@ -24,8 +24,8 @@ enum { FILE_KIND_BYTES = 512 };
 /* NULL: text, or bytes of no kind in the table. Static storage. */
 const file_kind *file_kind_of(const void *first, size_t size);
 
-/* The same for a file that is not open yet. NULL also for what is no regular file or cannot be
- * read: the reader reports that. */
+/* The same for a file that is not open yet. NULL also if it is no regular file or cannot be read:
+ * the reader reports that. */
 const file_kind *file_kind_of_path(const char *path);
 
 /* Set of kinds that a reader accepts. */
@@ -39,8 +39,8 @@ sr_status file_kind_check(const char *path, const void *first, size_t size, unsi
 sr_status file_kind_check_path(const char *path, unsigned accept, const char *wanted,
                                sr_failure *why);
 
-/* Advice for bytes that are not UTF-8: a conversion if they can be text of one byte per character,
- * which has no control characters, else that the file is no text. */
+/* Advice for bytes that are not UTF-8. It names a conversion if they can be text of one byte per
+ * character, without control characters. Else it says that the file is no text. */
 void file_kind_hint_encoding(const void *bytes, size_t size, sr_failure *why);
 
 #endif

@@ -1,5 +1,5 @@
-/* float_text.c -- converts between numbers and shortest decimal text. Both ways are exact where
- * they are taken, and the library's functions have the rest.
+/* float_text.c -- converts between numbers and shortest decimal text. Both directions are exact for
+ * the numbers they accept; the C library converts the rest.
  *
  * Writing: v 10^k with k so that nine digits come before the point. Powers up to 10^27 are
  * exact in a long double of 64 bits, so the product is wrong by less than 10^9 2^-63. Unless the
@@ -33,7 +33,7 @@ typedef struct decimal {
     int power;
 } decimal;
 
-/* False where it is not known. v > 0 */
+/* False if the digits are not certain. v > 0 */
 static bool decimal_of(double v, decimal *d) {
     const long double low = ten[PLACES - 1], high = ten[PLACES];
     int bits;
@@ -106,7 +106,7 @@ static const char *read_digits(const char *at, number *n) {
     return at;
 }
 
-/* Of "e-07"; NULL where it is none. */
+/* Reads an exponent such as "e-07"; NULL for other text. */
 static const char *read_power(const char *at, number *n) {
     number power = {0, 0, 0};
     const bool down = at[1] == '-';

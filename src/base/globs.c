@@ -11,8 +11,8 @@ bool globs_is_replica(const char *name) {
     return at && at > name && at[1] != '0' && at[1] && !at[1 + strspn(at + 1, "0123456789")];
 }
 
-/* The next word that is not empty, and *at after it; false at the end. A longer one than
- * GLOBS_WORD fits no name of a run file and is passed over. */
+/* The next word that is not empty, and *at after it; false at the end. A word longer than
+ * GLOBS_WORD fits no name of a run file and is skipped. */
 static bool next_word(const char **at, char word[GLOBS_WORD]) {
     for (;;) {
         *at += strspn(*at, ",");

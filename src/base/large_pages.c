@@ -15,7 +15,7 @@ void *large_pages_alloc(size_t bytes) {
     if (bytes <= LARGE_PAGE / 2) return aligned_alloc(CACHE_LINE, round_up(bytes, CACHE_LINE));
     void *memory = aligned_alloc(LARGE_PAGE, round_up(bytes, LARGE_PAGE));
 #ifdef MADV_HUGEPAGE
-    /* where it fails, pages stay small */
+    /* if it fails, pages stay small */
     if (memory) madvise(memory, round_up(bytes - LARGE_PAGE / 2, LARGE_PAGE), MADV_HUGEPAGE);
 #endif
     return memory;

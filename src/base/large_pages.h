@@ -1,8 +1,8 @@
 /* large_pages.h -- memory in pages of 2 MB, for numbers that every step reads and writes again.
  *
- * A large page is contiguous in physical memory. Small pages are anywhere: they collide in a
- * second-level cache, and a step of 100 MB needs 25,000 of them where a core translates 2,000
- * without a walk through tables. */
+ * A large page is contiguous in physical memory. Small pages are scattered and collide in a
+ * second-level cache. A step of 100 MB needs 25,000 of them; a core translates 2,000 without a page
+ * walk. */
 #ifndef BASE_LARGE_PAGES_H
 #define BASE_LARGE_PAGES_H
 

@@ -1,7 +1,7 @@
 /* output_file.h -- the one way to make an output file: a new file beside it, which takes its name
  * when its bytes are durable.
  *
- * The new file is never one that existed, and no link is followed: a planted PATH.part is refused
+ * The new file is never an existing one, and no link is followed: a planted PATH.part is rejected
  * with its name, and stays. */
 #ifndef BASE_OUTPUT_FILE_H
 #define BASE_OUTPUT_FILE_H
@@ -14,7 +14,8 @@
 int output_file_create(const char *path);
 /* The same for the new file `part` of the output `path`, as a stream; NULL and *why on failure. */
 FILE *output_file_open(const char *part, const char *path, sr_failure *why);
-/* SR_EXISTS where something has the name `part`: before long work that would end in its refusal. */
+/* SR_EXISTS if the name `part` is taken: call it before long work that would fail for this
+ * reason. */
 sr_status output_file_check(const char *part, sr_failure *why);
 /* Opens a device or pipe, which is written in place; NULL and *why on failure. */
 FILE *output_file_device(const char *path, sr_failure *why);

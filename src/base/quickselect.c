@@ -2,9 +2,9 @@
  * once.
  *
  * Partitions a range around a pivot, the ranks with it, and continues in parts that hold a rank. So
- * n values and r ranks cost about n (2 + log2 r) comparisons; sorting costs n log2 n. Parting that
- * makes no headway (values chosen against the pivots) ends in a sort. Of many values those near the
- * ranks are gathered first.
+ * n values and r ranks cost about n (2 + log2 r) comparisons; sorting costs n log2 n. Partitioning
+ * without progress (values chosen against the pivots) ends in a sort. With many values, those near
+ * the ranks are gathered first.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -158,8 +158,8 @@ static int64_t gather_brackets(double *x, int64_t count, bracket *b, int bracket
     return front;
 }
 
-/* Where each rank is among the gathered values. False: a bracket misses one, or two share a
- * value. */
+/* Finds the index of each rank among the gathered values. False: a bracket misses one, or two share
+ * a value. */
 static bool ranks_within(const bracket *b, int brackets, const int64_t *rank, int64_t *within) {
     int64_t before = 0;
     for (int k = 0, i = 0; k < brackets; k++) {

@@ -13,7 +13,7 @@ const char *sr_version(void) {
     return STATREC_VERSION;
 }
 
-/* Whatever it was wanted for: a user shall not take it for a fault of a file. */
+/* Whatever the memory was for: users must not think that a file is faulty. */
 static void say_memory(char *text, size_t size) {
     static const char words[] = ": out of memory";
     size_t used = strlen(text);

@@ -1,4 +1,4 @@
-/* svd.h -- singular values; the only door to LAPACKE. */
+/* svd.h -- singular values; the only user of LAPACKE. */
 #ifndef BASE_SVD_H
 #define BASE_SVD_H
 
@@ -6,9 +6,9 @@
 
 #include "statrec/base.h"
 
-/* Part of the largest value under which the double Gram matrix does not resolve the others. */
+/* Fraction of the largest value below which the double Gram matrix does not resolve the others. */
 #define SVD_RESOLUTION 5e-7
-/* What svd_singular_values does, in one line for tables. */
+/* The method of svd_singular_values, in one line for tables. */
 #define SVD_METHOD                                                                                 \
     "roots of the eigenvalues of the Gram matrix in double; block QR in double when a value is "   \
     "under 5e-7 of the largest"

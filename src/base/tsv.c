@@ -47,7 +47,7 @@ void tsv_plain(FILE *out, const char *text, size_t length) {
 
 /* -- CSV and JSON ------------------------------------------------------------------------------ */
 
-/* What a cell of CSV can hold stays as it is, ends of lines too. */
+/* Characters that a cell of CSV can hold stay as they are, line ends too. */
 static void write_csv(FILE *out, const char *text) {
     const bool quoted = text[strcspn(text, ",\"\r\n")];
     if (quoted) fputc('"', out);

@@ -4,7 +4,7 @@
  *   {"program": "stat-distance", "version": "0.2.0", "command": "...",
  *    "notes": [{"key": "run", "text": "..."}], "columns": [{"name": "site", "definition": "..."}],
  *    "rows": [["stem", 64, null]]}
- * where NaN is null and infinities are the texts "inf" and "-inf".
+ * NaN is null there, and infinities are the texts "inf" and "-inf".
  *
  *   # program: stat-distance 0.2.0
  *   # command: stat-distance cv.h5
@@ -27,7 +27,8 @@ enum { TSV_COLUMNS = 256 };
 typedef enum { TSV_TABS, TSV_CSV, TSV_JSON } tsv_format;
 #define TSV_FORMATS "tsv|csv|json"
 
-/* Of the tables that this process begins from now on, by its word; other words are TSV. */
+/* Sets the format, by its word, of the tables that this process begins from now on; other words are
+ * TSV. */
 void tsv_set_format(const char *word);
 
 typedef struct tsv {
@@ -54,15 +55,15 @@ void tsv_text(tsv *t, const char *text);
 void tsv_int(tsv *t, int64_t value);
 void tsv_uint(tsv *t, uint64_t value);
 void tsv_real(tsv *t, double value); /* %.9g; nan, inf, -inf */
-/* A number of steps: all its digits, or as tsv_real where it is the median of two. */
+/* A number of steps, with all digits; the median of two steps is printed as by tsv_real. */
 void tsv_count(tsv *t, double value);
 /* After the last row of the last table on `out`; only JSON has an end. SR_MEMORY: a note or a
  * definition is missing in one of them. */
 sr_status tsv_finish(FILE *out, sr_failure *why);
 /* Writes text with the escapes above. */
 void tsv_escape(FILE *out, const char *text);
-/* Writes the first `length` bytes of a text as they are, its lines and tabs too, with ? for what
- * could drive a terminal. */
+/* Writes the first `length` bytes of a text as they are, its lines and tabs too, with ? for bytes
+ * that could control a terminal. */
 void tsv_plain(FILE *out, const char *text, size_t length);
 
 #endif

@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 /* Bytes of the first character, 1 for every byte below 0x80. Its code point is *code. 0: the bytes
- * are no character; overlong forms, surrogates and code points over 10FFFF are none. */
+ * are no character, or an overlong form, a surrogate or a code point over 10FFFF. */
 size_t utf8_decode(const void *text, uint32_t *code);
 /* utf8_decode without the code point. */
 int utf8_bytes(const char *text);
 
-/* utf8_bytes, but 0 for what drives a terminal or reverses text. That is controls (C0, DEL, C1),
- * ends of lines and paragraphs (U+2028, U+2029) and Unicode's Bidi_Control. Text from files is
- * shown without these. */
+/* utf8_bytes, but 0 for characters that control a terminal or reverse text. That is controls (C0,
+ * DEL, C1), ends of lines and paragraphs (U+2028, U+2029) and Unicode's Bidi_Control. Text from
+ * files is shown without these. */
 int utf8_shown(const char *text);
 
 #endif

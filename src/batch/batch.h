@@ -22,7 +22,7 @@ enum { TOKEN_BOS = 0, TOKEN_PAD = 1, TOKEN_EOS = 2, TOKEN_UNK = 3, TOKEN_FIRST_W
 
 /* Arrays live until the next batch of the same data set is made. Sentences are right-padded with
  * TOKEN_PAD; a source ends with </s>, target_in starts with </s>, target_out ends with it. Windows
- * of running text have no padding, no masks and ids of their own dictionary (vocab.h).
+ * of running text have no padding and no masks, and use ids of their own dictionary (vocab.h).
  * target_out[i] is the token after target_in[i]. */
 typedef struct batch {
     task task;
@@ -64,7 +64,7 @@ batch batch_slice(const batch *b, int64_t first, int64_t count);
 typedef struct data_shape {
     task task;
     int64_t height, width, channels; /* TASK_IMAGES */
-    int64_t classes;                 /* of images and sentences; tags; transitions */
+    int64_t classes;                 /* classes of images and sentences; tags; transitions */
     int64_t characters;              /* TASK_TAGS: of their dictionary, with padding and unknown */
     int64_t meaning; /* digest of the names of ids: words, characters, tags, classes; 0: no names */
     int64_t pos_tags, arc_labels; /* TASK_TREES; labels 0: trees without labels */

@@ -1,5 +1,5 @@
-/* batch_options.h -- options of commands that pass over texts in other batches than the run had: rows
-   of an option table. */
+/* batch_options.h -- options of commands that read texts in other batches than the run had: rows of
+ * an option table. */
 #ifndef CLI_BATCH_OPTIONS_H
 #define CLI_BATCH_OPTIONS_H
 

@@ -45,7 +45,7 @@ static const command_frame frame = {
     "0 written, 1 failed, 2 usage.",
     2};
 
-/* "mean of a.ckpt b.ckpt; running statistics made anew, batching random" */
+/* "mean of a.ckpt b.ckpt; running statistics recomputed, batching random" */
 static char *origin_of(const average_values *v, char *const *name, int count) {
     size_t size = 128;
     for (int i = 0; i < count; i++) size += strlen(name[i]) + 1;

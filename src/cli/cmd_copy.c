@@ -132,7 +132,7 @@ static sr_status choose_sites(const copy_values *v, const sr_runfile *run, int64
 }
 
 /* The words of --phase mean steps of one file. Steps before the first counted one (0 in some
- * programs) belong to a phase that begins with the run. */
+ * programs) belong to a phase from the start of the run. */
 static sr_status choose_steps(const copy_values *v, const sr_runfile *run, int files,
                               run_copy_options *o, sr_failure *why) {
     step_window w;
@@ -217,7 +217,7 @@ static void add_word(char *text, size_t size, const char *key, const char *value
     free(quoted);
 }
 
-/* The options that decide what is copied, as a user would type them. */
+/* The options that select the copied data, as a user would type them. */
 static void describe_options(const copy_values *v, char *text, size_t size) {
     char number[24];
     text[0] = '\0';

@@ -1,5 +1,5 @@
 /* cmd_diagnose_follow.c -- see cmd_diagnose_follow.h. A growing file is diagnosed again when it has
- * new rows. A finding is told once: its question with its severity. */
+ * new rows. Each finding is printed once; its question and severity identify it. */
 #define _POSIX_C_SOURCE 200809L /* popen, setenv */
 #include "cli/cmd_diagnose_follow.h"
 

@@ -1,4 +1,4 @@
-/* cmd_diagnose_follow.h -- statrec diagnose --follow: tells the findings of a growing run. */
+/* cmd_diagnose_follow.h -- statrec diagnose --follow: prints the findings of a growing run. */
 #ifndef CLI_CMD_DIAGNOSE_FOLLOW_H
 #define CLI_CMD_DIAGNOSE_FOLLOW_H
 

@@ -31,7 +31,7 @@ typedef struct listing {
     listing_column column[LISTING_COLUMNS];
 } listing;
 
-/* What is being listed; text, one row a line, unless --format is given. */
+/* The listing in progress; text, one row a line, unless --format is given. */
 static struct {
     const listing *listing;
     bool text;
@@ -74,7 +74,7 @@ static int list_norms(const tool *t) {
         for (int k = 0; k < NORM_OWN_MAX && m->own[k].name; k++) /* besides gain and bias */
             append(cell, "%s %s", k ? "" : "; learns", m->own[k].name);
         if (m->synchronises) append(cell, "; obeys --sync-norm");
-        /* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first what every method shares. */
+        /* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first those of all methods. */
         char text[256];
         norm_options o = norm_options_default(m);
         norm_options_format(&o, m, text, sizeof text);
@@ -262,7 +262,7 @@ static int list_options(const tool *t) {
     return TOOL_DONE;
 }
 
-/* `statrec list sites --model M [--norm N ...]`: the options are those of train. */
+/* `statrec list sites --model M [--norm N ...]`: takes the options of train. */
 static int list_sites(const tool *t) {
     train_config c;
     int positional = 0;

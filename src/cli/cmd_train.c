@@ -4,6 +4,7 @@
  * stdout: a table with one row per evaluation, then the result as `#` lines. stderr: notes,
  * warnings, progress.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -334,15 +335,30 @@ static sr_status read_resumed(session *s, train_resume *from, sr_failure *why) {
     return status == SR_OK ? train_config_check(&s->config, why) : status;
 }
 
+/* A kill after a run's last write, before its rename, leaves the complete run in RUN.h5.part. Its
+ * checkpoints are complete, too, so the name is all that is left to do. */
+static sr_status name_complete(const session *s, train_resume *from, bool *named, sr_failure *why) {
+    char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8];
+    sr_status status = train_resume_names(s->tool.argv[2], output, part, why);
+    if (status != SR_OK || !from->complete || strcmp(from->rows, part) != 0) return status;
+    *named = rename(part, output) == 0;
+    if (!*named && errno != ENOENT) /* another rank was faster */
+        return sr_fail(why, SR_IO, "%s: rename to %s: %s", part, output, strerror(errno));
+    if (*named) fprintf(stderr, "%s: %s is complete; it is %s now\n", s->tool.name, part, output);
+    snprintf(from->rows, sizeof from->rows, "%s", output);
+    return SR_OK;
+}
+
 static int parse_and_resume(session *s) {
     train_resume from = {0};
     sr_failure why = {0};
     int status;
+    bool named = false;
     s->from = &from;
-    if (read_resumed(s, &from, &why) == SR_OK)
-        status = run(s);
-    else
+    if (read_resumed(s, &from, &why) != SR_OK || name_complete(s, &from, &named, &why) != SR_OK)
         status = complain(s, &why);
+    else
+        status = named && s->tool.argc == 3 ? TOOL_DONE : run(s);
     train_resume_free(&from);
     return status;
 }

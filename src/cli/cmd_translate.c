@@ -154,7 +154,7 @@ static void free_lines(session *s, lines *l) {
     l->count = 0;
 }
 
-/* After the first long line that is an error: names those of the rest, too. */
+/* After the first long line that is an error: also names the long lines after it. */
 static void name_long_lines(session *s, lines *l, sr_failure *why) {
     sr_failure own = {0};
     while (read_lines(s->in, l, &own) == SR_OK && l->count > 0) {

@@ -1,5 +1,5 @@
-/* decode_options.h -- options of commands that decode: rows of an option table over a struct that
-   begins with decode_values. */
+/* decode_options.h -- options of commands that decode: rows of an option table over a struct whose
+   first member is decode_values. */
 #ifndef CLI_DECODE_OPTIONS_H
 #define CLI_DECODE_OPTIONS_H
 

@@ -11,8 +11,8 @@
 
 #include "base/program/install_files.h"
 
-/* As `python3 -m statrec.NAME`, with a line on what to install where that is missing, and without
-   modules of the current directory, which may be a stranger's. */
+/* Runs as `python3 -m statrec.NAME`; a line says which package to install if one is missing.
+   Modules of the current directory, which may be a stranger's, are not imported. */
 static const char start[] =
     "import sys\n"
     "title, name, packages = sys.argv[1:4]\n"

@@ -24,22 +24,22 @@ void data_close(dataset *d);
 const data_shape *data_get_shape(const dataset *d);
 /* One line: counts, vocabulary, share of <unk> per split, file names. */
 const char *data_describe(const dataset *d);
-/* What is odd about the data, a line each; "": nothing. */
+/* Warnings about the data, one per line; "": none. */
 const char *data_warnings(const dataset *d);
 bool data_has_split(const dataset *d, data_split split);
 /* Running text: tokens of the split that are no target of any batch, of *tokens in all; else 0. */
 int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens);
-/* How much of the split an evaluation covers, where that is not all: "47 of 50 pairs (left out: 2
- * with an empty side, 1 too long)"; "": everything. Running text: data_left_out. */
+/* The part of the split that an evaluation covers, if it is not all: "47 of 50 pairs (left out: 2
+ * with an empty side, 1 too long)". "": everything. Running text: data_left_out. */
 enum { DATA_COVERAGE = 160 };
 void data_coverage(const dataset *d, data_split split, char text[DATA_COVERAGE]);
 /* Tokens, words or images of one pass over the split, for ratios between splits. */
 int64_t data_tokens(const dataset *d, data_split split);
 /* Running text: sequences side by side in every batch of the split; else 0. */
 int64_t data_sequences(const dataset *d, data_split split);
-/* A checksum of the training data as batches are made of them: ids, labels, pixels, order. */
+/* A checksum of the training data in the form of batches: ids, labels, pixels, order. */
 int64_t data_training_digest(const dataset *d);
-/* One dictionary for both sides where it is joint; NULL for images. */
+/* A joint dictionary is the same for both sides; NULL for images. */
 const vocab *data_dictionary(const dataset *d, data_side side);
 
 /* -- pairs: from lines to tokens and back */
@@ -64,7 +64,7 @@ data_line data_reference(const dataset *d, data_split split, int64_t pair);
 
 /* Names of the tags in batches; NULL: none. */
 const struct tag_set *data_tags(const dataset *d);
-/* What separates the columns of its files. */
+/* The separator of columns in its files. */
 char data_tag_separator(const dataset *d);
 /* A word of sentence `pair` of a batch, from its file (made UTF-8). */
 data_line data_tagged_word(const dataset *d, data_split split, int64_t sentence, int64_t word);

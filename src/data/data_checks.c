@@ -1,4 +1,4 @@
-/* data_checks.c -- what is odd about the texts of a data set, as warnings. */
+/* data_checks.c -- warnings about the texts of a data set. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ void dataset_check_encoding(dataset *d, const char *path, const text_decoding *h
 
 /* -- sentences that occur again */
 
-/* What a text is counted in. */
+/* The unit in which texts are counted. */
 static const char *unit_of(const dataset *d) {
     switch (d->shape.task) {
     case TASK_PAIRS:
@@ -51,8 +51,8 @@ static const char *unit_of(const dataset *d) {
     }
 }
 
-/* A share of 5 % or more is a warning: short sentences occur again. Of running text the words
- * count, since headings do. */
+/* A share of 5 % or more is a warning: short sentences occur again. In running text the words
+ * count, since headings repeat. */
 static sr_status check_common(dataset *d, data_split split, sr_failure *why) {
     const set_kind *kind = &set_kinds[d->row->task];
     const line_hashes *p = kind->lines(d, split);

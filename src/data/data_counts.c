@@ -56,7 +56,7 @@ static void count_images(const image_split *p, data_counts *c) {
     count_class(c, times, 256);
 }
 
-/* -- what occurs again */
+/* -- repeated records */
 
 static bool hash_images(const image_set *s, data_split split, line_hashes *h) {
     const image_split *p = &s->split[split];

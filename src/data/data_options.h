@@ -30,7 +30,7 @@ typedef struct data_options {
     char max_tokens_of[DATA_TEXT]; /* texts: "padded" (or ""), "valid": without padding */
     char batching[DATA_TEXT];      /* texts: "bucketed" (or ""), "sorted", "random" */
     char dictionary[DATA_TEXT];    /* pairs: "joint" (or ""), "separate": one for each side */
-    int64_t vocab_size;            /* of a dictionary, with specials; 0 = every word */
+    int64_t vocab_size;            /* size of a dictionary, with specials; 0 = every word */
     /* pairs from files: dictionaries in fairseq's form instead of counting words; "" none */
     char source_dictionary[DATA_TEXT], target_dictionary[DATA_TEXT];
     char bpe_codes[DATA_TEXT]; /* pairs from files: file with merges of byte-pair encoding, */
@@ -42,7 +42,7 @@ typedef struct data_options {
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
     /* "tabbed", "bytes", "trees-cut": the file. "tabbed": languages of its columns, "en,de" */
     char file[DATA_TEXT], columns[DATA_TEXT];
-    double valid_share, test_share;  /* of its lines, bytes or sentences; NaN: the data set's */
+    double valid_share, test_share;  /* fraction of lines, bytes or sentences; NaN: the set's */
     int64_t valid_bytes, test_bytes; /* "bytes": instead of the shares; 0: by share */
     int64_t min_count; /* sentences, tags, trees: rarer words of the training text are <unk> */
     int64_t valid_count, test_count; /* "polarity", "trees-cut": sentences of these splits; -1: the
@@ -60,10 +60,10 @@ typedef struct data_options {
     /* tags: the scheme of training, "bioes" (or ""); of the files, "auto" (or "") */
     char tag_scheme[DATA_TEXT], file_tag_scheme[DATA_TEXT];
     int64_t word_column, tag_column; /* from 1; 0: the last one, both 0: the first and the last */
-    char delimiter[DATA_TEXT];       /* of columns: "blank" (or ""): spaces and tabs; "tab" */
+    char delimiter[DATA_TEXT];       /* between columns: "blank" (or ""): spaces and tabs; "tab" */
     bool zero_digits;                /* every digit of a word is 0 */
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
-    bool survey;          /* keeps what data_count needs */
+    bool survey;          /* keeps data for data_count */
     bool prefetch;        /* a thread makes the next training batch; the batches are the same */
     int64_t limit;        /* use the first N training records only; 0 = all */
     uint64_t seed;

@@ -28,7 +28,7 @@ typedef struct set_kind {
     int64_t (*batches)(const dataset *d, data_split split);
     void (*make)(dataset *d, int slot, batch_place at, batch *b); /* in the buffers of a slot */
     const vocab *(*words)(const dataset *d, data_side side);      /* their dictionary; NULL: none */
-    line_hashes *(*lines)(dataset *d, data_split split);          /* of its sentences; NULL: none */
+    line_hashes *(*lines)(dataset *d, data_split split);          /* its sentences; NULL: none */
 } set_kind;
 extern const set_kind set_kinds[]; /* by task */
 
@@ -71,10 +71,11 @@ void dataset_warn(dataset *d, const char *format, ...) __attribute__((format(pri
 void dataset_check_ends(dataset *d, const file_bytes *f);
 /* Warns about a text that is UTF-8 but for some bytes, or in another encoding than the first. */
 void dataset_check_encoding(dataset *d, const char *path, const text_decoding *how);
-/* data_checks.c: warns about splits of one sentence, of one word in each, of one class, of
- * unknown words, about sentences that are too long, or in the training text, too. */
+/* data_checks.c: warns about splits of one sentence, of one word in each, or of one class. Also
+ * about unknown words, sentences that are too long, and sentences that training has, too. */
 sr_status dataset_check(dataset *d, sr_failure *why);
-/* Warns about labels that occur once or nowhere. what: "labels"; times, name: of each [count]. */
+/* Warns about labels that occur once or nowhere. what: "labels"; times, name: the count and the
+ * name of each of [count] labels. */
 void dataset_check_labels(dataset *d, const char *what, const int64_t *times, int64_t count,
                           const char *(*name)(const void *names, int64_t i), const void *names);
 /* `given` unless it is NaN. */

@@ -19,7 +19,7 @@ struct prefetch {
     int held;
     bool running, refused; /* the thread */
     pthread_t thread;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     ahead_state state;
     batch_place place;

@@ -53,7 +53,7 @@ typedef struct search {
     row *live, *next; /* [sentences beam] each */
     int64_t rows, next_rows, active;
     int32_t *parent, *token, *source_at; /* [sentences beam] each */
-    int64_t blocks;                      /* of words */
+    int64_t blocks;                      /* blocks of words */
     double *top;                         /* [sentences beam, blocks] largest log p of each */
     int64_t *first;                      /* [sentences + 1] rows of each unfinished sentence */
     candidate *best;                     /* [sentences, 2 beam] */
@@ -232,7 +232,7 @@ static sr_status extend(search *s, int64_t i) {
     const int64_t sentence = s->live[s->first[i]].sentence, B = s->o->beam, kept = s->next_rows;
     const translation *out = &s->out[sentence];
     if (s->found[i] < 0)
-        return sr_fail(s->why, SR_USAGE, "sentence %lld, word %lld: a log probability is NaN",
+        return sr_fail(s->why, SR_STATE, "sentence %lld, word %lld: a log probability is NaN",
                        (long long)sentence, (long long)s->t + 1);
     sr_status status = SR_OK;
     for (int64_t k = 0; k < s->found[i] && status == SR_OK; k++) {

@@ -42,7 +42,7 @@ typedef enum {
 } unknown_words;
 
 /* Words of the text without </s>: word[i] >= 0 is a token, -1 - j the source's word j. word has
- * room for h->length; -> how many were written. */
+ * memory for h->length; -> how many were written. */
 int64_t hypothesis_words(const hypothesis *h, unknown_words how, int32_t *word);
 
 /* -- beam search */
@@ -66,7 +66,7 @@ int64_t beam_longest(const beam_options *o, int64_t source_length);
 typedef struct scorer {
     void *context;
     int64_t vocabulary;
-    int threads; /* of the search for candidates */
+    int threads; /* threads that search for candidates */
     /* Scores the next word. Row i extends row parent[i] of the last call by token[i]. In the first
      * call parent[i] = i is the number of the sentence and token[i] </s>. Rows of a sentence are
      * neighbours, in the order of sentences; a finished sentence has none. Writes source_at [rows]

@@ -11,14 +11,14 @@ typedef struct translate_options {
      *     source length + beam * (longest hypothesis + 1),
      * both with </s>, does not exceed it. A position costs 2 layers d numbers of `real` (keys and
      * values, rounded up to whole vectors) and some 30 bytes. A hypothesis costs 4 bytes per word
-     * of the vocabulary besides. Each thread has a batch of its own where there are enough. A copy
-     * of the decoder's weights and the embedding comes on top. So does one sentence of S words at a
+     * of the vocabulary besides. Each thread has its own batch if the batches suffice. A copy of
+     * the decoder's weights and the embedding comes on top. So does one sentence of S words at a
      * time in the encoder: heads S^2 numbers per layer. */
     int64_t max_tokens;
     int64_t max_sentences; /* in a batch; 0: as many as fit */
     int64_t max_source;    /* longest source that is accepted, </s> included; 0: 1024 */
     int threads;
-    void *context; /* of functions that any thread may call, `progress` one at a time */
+    void *context; /* context of functions that any thread may call, `progress` one at a time */
     /* After every batch: sentences and target words, </s> counted, of the best hypotheses so far.
      * NULL: no reports. */
     void (*progress)(void *context, int64_t sentences, int64_t words);

@@ -1,4 +1,5 @@
-/* diagnose.h -- what is wrong with a run's normalization, and where: questions put to run files. */
+/* diagnose.h -- finds faults of a run's normalization and their sites: asks questions of run
+ * files. */
 #ifndef DIAGNOSE_DIAGNOSE_H
 #define DIAGNOSE_DIAGNOSE_H
 

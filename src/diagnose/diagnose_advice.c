@@ -1,10 +1,10 @@
-/* diagnose_advice.c -- what to try, by what a run is: a table of pieces, each with the conditions
- * under which it applies to a run and to the site of a finding. What is left is the advice.
+/* diagnose_advice.c -- chooses advice for a run from a table of pieces. Each piece has conditions
+ * on the run and on the site of a finding. The pieces whose conditions hold are the advice.
  *
- * A condition asks the configuration (run_option), what the run is (run_identify) or what the
- * site's method is (family, axis, statistics). Where methods differ in nothing but a parameter, as
- * RBN from BN in its penalty, their names stand here, in this table. Options are named to runs of
- * statrec train alone.
+ * A condition asks the configuration (run_option), the identity of the run (run_identify) or the
+ * properties of the site's method (family, axis, statistics). This table names methods that differ
+ * in a parameter only, such as RBN from BN in its penalty. Options are named for runs of statrec
+ * train alone.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ typedef struct advice_context {
     const answer *a;
     const sr_run_site *site; /* the worst, else the first with a norm; NULL: none */
     run_identity id;
-    /* TID is more than independent samples could show: their number is not what is wrong */
+    /* TID is larger than independent samples could show: their number is not the cause */
     bool alike;
 } advice_context;
 
@@ -32,7 +32,7 @@ static bool trained(const advice_context *p, const char *of) {
     return p->s->trained;
 }
 
-/* The statistic is the observer's: what the finding is about is not there. */
+/* The statistic is the observer's: the site does not use it. */
 static bool observed(const advice_context *p, const char *of) {
     (void)of;
     return p->site && p->site->observed &&
@@ -44,7 +44,7 @@ static bool over_batch(const advice_context *p, const char *of) {
     return p->site && sr_run_over_batch(p->site);
 }
 
-/* Divided by psi, and that is what the finding is about. */
+/* The site divides by psi, and the finding is about its own statistics. */
 static bool by_psi(const advice_context *p, const char *of) {
     return !observed(p, of) && over_batch(p, of) && sr_run_uses(p->site, "psi2");
 }
@@ -87,7 +87,7 @@ static bool has(const advice_context *p, const char *of) {
     return p->s->trained && run_has_option(p->s->run, of);
 }
 
-/* of: "batching=random" */
+/* of: an option and its value, "batching=random" */
 static bool set_to(const advice_context *p, const char *of) {
     option_text value;
     run_word key;
@@ -97,7 +97,7 @@ static bool set_to(const advice_context *p, const char *of) {
     return p->s->trained && value[0] && strcmp(value, of + length + 1) == 0;
 }
 
-/* A number that is more than 0; false too where the run does not say. */
+/* A number above 0; false too if the run does not record it. */
 static bool positive(const advice_context *p, const char *of) {
     return p->s->trained && run_option_number(p->s->run, of) > 0;
 }
@@ -111,7 +111,7 @@ static bool measured(const advice_context *p, const char *of) {
     return p->a->in || by_psi(p, of);
 }
 
-/* Of the pieces before. */
+/* True if no piece before applied. */
 static bool nothing_else(const advice_context *p, const char *of) {
     (void)of;
     return !p->a->advice[0];
@@ -122,7 +122,7 @@ static bool alike(const advice_context *p, const char *of) {
     return p->alike;
 }
 
-/* What the finding measured. */
+/* True if the finding measured this statistic. */
 static bool about(const advice_context *p, const char *of) {
     return strcmp(p->a->statistic, of) == 0;
 }
@@ -142,7 +142,7 @@ static bool still(const advice_context *p, const char *of) {
 typedef struct condition {
     condition_fn *holds;
     const char *of;
-    bool no; /* applies where it does not hold */
+    bool no; /* applies if the condition does not hold */
 } condition;
 /* clang-format off */
 #define IF(condition, of)     {condition, of, false}
@@ -150,7 +150,7 @@ typedef struct condition {
 #define ALWAYS                {NULL, NULL, false}
 /* clang-format on */
 
-/* What two programs do with one. */
+/* Two programs that use a checkpoint. */
 #define AT_A_CHECKPOINT                                                                            \
     "--checkpoint-every end; then statrec average --recompute-stats, statrec evaluate --each-site"
 #define STALE "recomputed running statistics: a gap that they close was of stale averages"
@@ -164,7 +164,7 @@ typedef struct advice_rule {
     condition when[CONDITIONS];
 } advice_rule;
 
-/* What follows is a table. */
+/* A table follows. */
 /* clang-format off */
 static const advice_rule pieces[] = {
     {"would-bn,outliers,gradient,rows,alike", "{method}, unchanged, at these sites", "",
@@ -308,8 +308,8 @@ static void append(char *text, size_t size, const char *more, size_t length) {
     snprintf(text + used, size - used, "%.*s", (int)length, more);
 }
 
-/* The option that gives the site this method: of all sites, of the decoder's, or where sites have
- * methods one by one, which go before these, of this one. */
+/* The option that gives the site this method: --norm for all sites, the decoder's, or --norm-at for
+ * this one. --norm-at wins over both, so it is used in runs that have it. */
 static void append_norm(const advice_context *p, const char *norm, size_t length, char *text,
                         size_t size) {
     option_text at;
@@ -328,8 +328,8 @@ static void append_norm(const advice_context *p, const char *norm, size_t length
     append(text, size, "'", 1);
 }
 
-/* {site}: the site's name; {method}: what is there; {norm=METHOD}: the option for another; {rest}:
- * what --norm-at has already, behind a comma. */
+/* {site}: the site's name; {method}: its method; {norm=METHOD}: the option for another; {rest}: the
+ * run's value of --norm-at, after a comma. */
 static void append_word(const advice_context *p, const char *word, char *text, size_t size) {
     static const char norm[] = "{norm=";
     option_text rest;
@@ -382,7 +382,7 @@ static sr_status look_alike_at(advice_context *p, sr_failure *why) {
     return status;
 }
 
-/* Training that is or went on finite needs nothing that is against divergence. */
+/* Training that stays or became finite again needs no advice against divergence. */
 static const char *case_of(const question *q, const answer *a) {
     if (strcmp(a->statistic, "nonfinite_evaluations") == 0) return "validation";
     const bool went_on = strcmp(q->id, "divergence") == 0 && a->severity < SEVERE;

@@ -1,18 +1,19 @@
-/* diagnose_bn.c -- would BN work here? Asked of sites whose mean and deviation over the batch are
- * only the observer's (statrec train --observe batch, sr_set_observed; docs/observed-sites.md).
+/* diagnose_bn.c -- would BN work here? Asked of sites whose mean and standard deviation over the
+ * batch are only the observer's (statrec train --observe batch, sr_set_observed;
+ * docs/observed-sites.md).
  *
- * BN would evaluate with running statistics: their discrepancy, tid_mean and tid_var, is held
- * against the limits of the question on inference. BN would send a part of dx through mu_B and
- * sigma2_B: g_mu_share and g_sigma2_share, against those of the question on the gradient. A site is
- * beyond a limit where the nearer end of an interval is, within it where the farther end is; else
- * the interval holds the limit, and it is open.
+ * BN would evaluate with running statistics. Their discrepancy, tid_mean and tid_var, is compared
+ * with the limits of the question on inference. BN would send a part of dx through mu_B and
+ * sigma2_B. g_mu_share and g_sigma2_share are compared with the limits of the question on the
+ * gradient. A site is beyond a limit if the nearer end of an interval is, and within it if the
+ * farther end is. Else the interval contains the limit, and the site is open.
  *
- * Rows: of n independent rows the least TID is sqrt(2/((1 + alpha) n)), so that n = 2/((1 + alpha)
- * limit^2) have the limit. Rows of a sample are not independent where the excess over that is
- * beyond 1. Of independent samples with as many rows each TID still falls with the root of their
- * number, whatever their rows are, so that S of them become S (tid_mean/limit)^2. That is no longer
- * so where samples are not independent either, or the mean moves: like_samples, at most 1 of
- * independent ones, is beyond it.
+ * Rows: n independent rows have a TID of at least sqrt(2/((1 + alpha) n)), so n = 2/((1 + alpha)
+ * limit^2) rows reach the limit. The rows of a sample are not independent if the excess over that
+ * bound is above 1. With independent samples of as many rows, each TID still falls with the root of
+ * their number, whatever their rows are. So S samples become S (tid_mean/limit)^2. This fails if
+ * samples are not independent either, or if the mean moves: like_samples is then above 1, the most
+ * for independent ones.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ enum { TID_MEAN, TID_VAR, MU_SHARE, SIGMA2_SHARE, QUANTITIES };
 static const char *const names[QUANTITIES] = {"tid_mean", "tid_var", "g_mu_share",
                                               "g_sigma2_share"};
 
-/* A site in which BN might stand. */
+/* A site that might use BN. */
 typedef struct seat {
     int64_t site;
     estimate e[QUANTITIES];
@@ -162,8 +163,7 @@ static sr_status tell_sites(const subject *s, const seats *all, answer *a, sr_fa
     return tell_worst(s, all, beyond ? BEYOND : open ? OPEN : WITHIN, a, why);
 }
 
-/* Whether more of the same samples help is for like_samples to say: of independent ones it is at
-   most 1. */
+/* like_samples decides whether more of the same samples help: independent ones give at most 1. */
 static void tell_samples(const estimate *samples, const estimate *like, const estimate *tid,
                          double limit, answer *a) {
     const double per = samples->value / (limit * limit);
@@ -183,7 +183,7 @@ static void tell_samples(const estimate *samples, const estimate *like, const es
                     ceil(per * tid->high * tid->high));
 }
 
-/* Of the site with the worst tid_mean: what its batches are, and how many rows and samples it
+/* Describes the batches at the site with the worst tid_mean, and the rows and samples that it
    takes. */
 static sr_status tell_rows(const subject *s, const seats *all, answer *a, sr_failure *why) {
     const seat *at = worst_seat(all, TID_MEAN, TID_VAR, NULL);
@@ -230,9 +230,9 @@ static void tell_gradient(const subject *s, const seats *all, answer *a) {
                 (long long)beyond, (long long)asked);
 }
 
-/* -- where it may stand ------------------------------------------------------------------------ */
+/* -- sites for BN ------------------------------------------------------------------------------ */
 
-/* chosen [count]: sites that are within all limits that they can be held against; how many. */
+/* chosen [count]: sites within all limits that can be checked; returns their number. */
 static int64_t choose_places(const seats *all, int64_t *chosen) {
     int64_t places = 0;
     for (int64_t i = 0; i < all->count; i++) {

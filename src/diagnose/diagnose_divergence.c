@@ -5,13 +5,13 @@
  * in the forward pass is named.
  *
  * A rise, if all values are finite: m_1 and m_2 are the medians of the loss over the first and the
- * last tenth of the steps (at least LEAST_STEPS). rise = (m_2 - m_1)/|m_1|, its ends from the ends
- * of the two intervals. Above 0 training ended worse than it began. The site is then the first
- * whose dx_norm permanently leaves its range of the first tenth.
+ * last tenth of the steps. A tenth has at least LEAST_STEPS steps. rise = (m_2 - m_1)/|m_1|, its
+ * ends from the ends of the two intervals. Above 0 training ended worse than it began. The site is
+ * then the first whose dx_norm permanently leaves its range in the first tenth.
  *
- * Validation, if training has no event: a metric of which less is better, finite at the first
+ * Validation, if training has no event: a metric where less is better, finite at the first
  * evaluations and at none after them (NaN, infinite, or no longer recorded). Metrics by batch
- * statistics are written after the others, so that an interrupted run lacks the last: they do not
+ * statistics are written after the others, so an interrupted run lacks the last ones: they do not
  * count.
  */
 #include <math.h>
@@ -49,7 +49,7 @@ typedef struct event {
     int64_t row, site; /* rows of the run: no event; site -1: the loss alone */
 } event;
 
-/* A run may leave out losses (NaN at every step): those that never are finite say nothing. */
+/* A run may leave out losses (NaN at every step): losses that are never finite do not count. */
 static void look_at_loss(const history *h, event *first) {
     bool any = false;
     for (int64_t i = 0; i < h->steps; i++) any = any || isfinite(h->loss[i]);
@@ -76,8 +76,8 @@ static sr_status look_at_sites(history *h, const subject *s, event *first, sr_fa
     return status;
 }
 
-/* As steps do that a loss scaler skips: the last step is finite, at this site too, or all but its
- * running values, which training does not use. */
+/* Steps that a loss scaler skips end this way: the last step is finite at this site, too, or all of
+ * it but the running values, which training does not use. */
 static sr_status look_at_end(history *h, const subject *s, const event *e, bool *went_on,
                              sr_failure *why) {
     bool any = false;
@@ -90,7 +90,7 @@ static sr_status look_at_end(history *h, const subject *s, const event *e, bool 
     return *went_on || status != SR_OK ? status : momentum_broken(s, e->site, went_on, why);
 }
 
-/* Of the first sites those that leave no vectors, so that a NaN passes them unseen. */
+/* Number of the first sites that leave no vectors; a NaN passes them unseen. */
 static int64_t count_silent(const subject *s, int64_t sites) {
     int64_t silent = 0;
     for (int64_t i = 0; i < sites; i++) {
@@ -185,7 +185,8 @@ static sr_status look_at_validation(const subject *s, answer *a, sr_failure *why
 
 /* -- a rise ---------------------------------------------------------------------------------- */
 
-/* The first row behind which the site's dx_norm stays above the largest of the first `begin`. */
+/* The first row after which the site's dx_norm stays above the largest of the first `begin`
+ * rows. */
 static int64_t leaves_at(const history *h, int64_t begin) {
     double most = 0;
     int64_t at = h->steps;

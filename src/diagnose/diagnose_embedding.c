@@ -1,9 +1,9 @@
 /* diagnose_embedding.c -- does the embedding collapse?
  *
- * Effective rank (Roy and Vetterli, EUSIPCO 2007) of the recorded singular values s_i,
- * exp(-sum p_i ln p_i) with p_i = s_i/sum s, over their number: 1 for a flat spectrum. The singular
- * values are exact; what the interval is about is how they move: Student's of the mean over the
- * last third of the records, at least three. (Shen et al., ICML 2020, figure 6, print the values.)
+ * Effective rank (Roy and Vetterli, EUSIPCO 2007) of the recorded singular values s_i, exp(-sum p_i
+ * ln p_i) with p_i = s_i/sum s, over their number. It is 1 for a flat spectrum. The singular values
+ * are exact; the interval is about their movement. It is Student's for the mean over the last third
+ * of the records, at least three. (Shen et al., ICML 2020, figure 6, print the values.)
  */
 #include <math.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static sr_status look_at(const subject *s, const char *name, collapse *c, sr_fai
     return status;
 }
 
-/* Number `which` of the embeddings, in place of a site. Of a single record the value alone. */
+/* Number `which` of the embeddings, in place of a site. A single record gives the value alone. */
 sr_status measure_embedding(const subject *s, int64_t which, const void *what, estimate *e,
                             sr_failure *why) {
     collapse c;

@@ -1,8 +1,8 @@
 /* diagnose_estimate.c -- numbers with 95 % intervals over steps.
  *
- * Medians: bootstrap_median of the analyses. Ratios of sums: the same circular block bootstrap,
- * with blocks of the length that the first series needs and pairs kept together; percentiles 2.5
- * and 97.5 of RESAMPLES.
+ * Medians: bootstrap_median of the analyses. Ratios of sums: the same circular block bootstrap.
+ * Blocks have the length that the first series needs, and pairs stay together; percentiles 2.5 and
+ * 97.5 of RESAMPLES.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -43,7 +43,8 @@ static sr_status keep_pairs(pairs *p, const double *a, const double *b, int64_t 
     return SR_OK;
 }
 
-/* sums [n + 1]: of the values before each. Of `length` values from `at` on, around the end. */
+/* sums [n + 1]: sums of the values before each. Sums `length` values from `at` on, around the
+ * end. */
 static double sum_of_block(const double *sums, int64_t n, int64_t at, int64_t length) {
     const int64_t end = at + length;
     return end <= n ? sums[end] - sums[at] : sums[n] - sums[at] + sums[end - n];

@@ -92,7 +92,7 @@ sr_status measure_growth(const subject *s, int64_t site, const void *what, estim
     return status;
 }
 
-/* Of power, of which variance is a part, where that alone is recorded. */
+/* Draws power if it alone is recorded; variance is a part of it. */
 static void figure_of_features(const subject *s, answer *a) {
     if (!sr_run_has_vector(s->run, "sigma2_B"))
         answer_figure(a, "statplot features --quantity power");

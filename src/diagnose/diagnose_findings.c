@@ -1,4 +1,4 @@
-/* diagnose_findings.c -- the findings of an open run, one by one, for programs that tell them. */
+/* diagnose_findings.c -- the findings of an open run, one by one, for programs that print them. */
 #include <stdio.h>
 
 #include "diagnose/diagnose.h"

@@ -1,18 +1,19 @@
-/* diagnose_gap.c -- what running statistics cost in evaluation, in the unit of the metric.
+/* diagnose_gap.c -- the loss that running statistics cause in evaluation, in the unit of the
+ * metric.
  *
- * Measured where the run validated twice, NAME with running and NAME_batch with batch statistics.
- * Over the evaluations of the second half of training that have both,
+ * Measured if the run validated twice, NAME with running and NAME_batch with batch statistics. Over
+ * the evaluations of the second half of training that have both,
  *
  *     gap = mean of (running - batch), its sign turned where more is better
  *
- * with Student's 95 % interval (neighbouring evaluations are of one run: an interval of this run).
- * The metric is a negative log-likelihood in nats (NAME is nll or ends in _nll) if the run has it
- * both ways: smoothing of labels and penalties are no part of it. Else it is the first loss in
- * nats, as of all metrics it is the finest, else the first that has a partner.
+ * with Student's 95 % interval. Neighbouring evaluations belong to one run, so the interval is
+ * about this run. The metric is a negative log-likelihood in nats (NAME is nll or ends in _nll) if
+ * the run has it both ways. It contains neither label smoothing nor penalties. Else it is the first
+ * loss in nats, the finest of all metrics; else the first one with a partner.
  *
- * Judged by what it costs: of a loss in nats 0.01 is notable and 0.1 severe, of any other metric
- * 0.2 % and 2 % of its value (mean of NAME); the interval must exclude zero. Thirds are of all
- * evaluations with both.
+ * Limits: for a loss in nats 0.01 is notable and 0.1 severe; for any other metric 0.2 % and 2 % of
+ * its value (mean of NAME). The interval must exclude zero. Thirds are thirds of all evaluations
+ * with both.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static bool is_in_nats(const sr_run_metric *m) {
     return strncmp(m->unit, "nats", 4) == 0;
 }
 
-/* Of names alone: a host's metrics have definitions in its own words. */
+/* Decided by names alone: metrics of a host program have definitions in its own words. */
 static bool is_likelihood(const sr_run_metric *m) {
     const char *last = strrchr(m->name, '_');
     return is_in_nats(m) && strcmp(last ? last + 1 : m->name, "nll") == 0;

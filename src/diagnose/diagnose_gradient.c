@@ -6,9 +6,9 @@
  * run records it, so it is judged by the range of sigma2.
  *
  * nu (docs/definitions.md, "Stability of nu"): nu <- nu (1 - (1 - alpha_bwd) Gamma) + ... changes
- * sign in one step where Gamma > 1/(1 - alpha_bwd) and grows where Gamma > 2/(1 - alpha_bwd), the
- * site's (run_alpha_backward). All steps count, the burn-in and shorter passes too: nu went through
- * them.
+ * sign in one step if Gamma > 1/(1 - alpha_bwd). It grows if Gamma > 2/(1 - alpha_bwd). alpha_bwd
+ * is the site's (run_alpha_backward). All steps count, the burn-in and shorter passes too: nu went
+ * through them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static sr_status read_gain(const subject *s, int64_t site, double *value, sr_fai
     return status;
 }
 
-/* The largest of the run. What happened did so whatever the number of steps. */
+/* The largest of the run. An event counts whatever the number of steps. */
 static sr_status measure_gain(const subject *s, int64_t site, const void *what, estimate *e,
                               sr_failure *why) {
     (void)what;

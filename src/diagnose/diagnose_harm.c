@@ -1,9 +1,9 @@
-/* diagnose_harm.c -- what a statistic says of harm: its value at the worst site of each run, beside
- * what running statistics cost that run in evaluation; as lines of harm_ranges.h.
+/* diagnose_harm.c -- statistics as signs of harm: the value at the worst site of each run beside
+ * the run's loss by running statistics in evaluation. Prints lines of harm_ranges.h.
  *
- * Of runs that validated both ways and have a site that normalizes by other statistics in
- * evaluation. Harmful: a gap is found (diagnose_gap.c). Harmless: its interval ends below the
- * limit. Runs whose interval holds the limit are named, but belong to neither.
+ * Covers runs that validated both ways and have a site with other statistics in evaluation.
+ * Harmful: a gap is found (diagnose_gap.c). Harmless: its interval ends below the limit. Runs whose
+ * interval contains the limit are named, but belong to neither.
  */
 #include <math.h>
 #include <string.h>
@@ -42,7 +42,7 @@ typedef struct span {
 } span;
 
 typedef struct harms {
-    span harmless[ROWS], harmful[ROWS]; /* of rows with the same statistic the first counts */
+    span harmless[ROWS], harmful[ROWS]; /* of rows with the same statistic the first is used */
 } harms;
 
 static int first_row(int i) {
@@ -57,7 +57,7 @@ static void take(span *all, double value) {
     all->runs++;
 }
 
-/* worst [ROWS]: at the site that the question would name; NaN where it has no interval. */
+/* worst [ROWS]: the value at the site that the question would name; NaN without an interval. */
 static sr_status measure_worst(const subject *s, double *worst, sr_failure *why) {
     for (int i = 0; i < ROWS; i++) worst[i] = NAN;
     for (int i = 0; i < ROWS; i++) {

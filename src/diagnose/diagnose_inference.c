@@ -1,15 +1,15 @@
-/* diagnose_inference.c -- good in training, bad in evaluation, and which sites' discrepancy says
- * why.
+/* diagnose_inference.c -- good in training, bad in evaluation: measures the loss and names sites
+ * with a large discrepancy.
  *
- * What it costs is measured (diagnose_gap.c) or not told: a discrepancy alone does not predict it.
- * Recorded runs with and without a gap overlap in each of these statistics (harm_ranges.h). So
- * beyond the usual range without a measured gap a discrepancy is found, and its cost is open;
- * within it nothing is found, but the run is not called healthy.
+ * The loss is measured (diagnose_gap.c) or left open: a discrepancy alone does not predict it.
+ * Recorded runs with and without a gap overlap in each of these statistics (harm_ranges.h). A
+ * discrepancy beyond the usual range without a measured gap is found, and its cost is open. Within
+ * the range nothing is found, but the run is not called healthy.
  *
  * The discrepancy of a site is the median of tid_mean and tid_var over the second half of training,
- * with its interval (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3). The final
- * pass with frozen running statistics is printed beside it. Sites that divide by psi, and they
- * alone, have rel_psi = ||psi_B - psi||/||psi||, the relative error of the divisor, as tid_var is
+ * with its interval. Source: Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3. The
+ * final pass with frozen running statistics is printed beside it. Only sites that divide by psi
+ * have rel_psi = ||psi_B - psi||/||psi||. It is the relative error of the divisor, as tid_var is
  * the error of sigma. Both are equal if features have no mean, hence tid_var's range and limit.
  * Otherwise psi = |(mu, sigma)| moves by no more than the pair, so rel_psi <= sqrt(tid_mean^2 +
  * tid_var^2), except for the spread of mu_B in the running psi2.
@@ -36,8 +36,7 @@ static sr_status read_final(const subject *s, int64_t site, double value[SR_FINA
     return status;
 }
 
-/* The discrepancies, the range that each is held against, its place in the final pass (-1:
-   none). */
+/* The discrepancies, the range that limits each, its index in the final pass (-1: none). */
 static const struct {
     const char *statistic, *range;
     int final;
@@ -56,7 +55,7 @@ static bool is_worse(const answer *a, const answer *b) {
     return a->asked && (!b->asked || a->e.low / a->limit > b->e.low / b->limit);
 }
 
-/* Of sites that divide by it: BN's psi_B is no part of what BN does. */
+/* Only for sites that divide by psi: BN does not use its psi_B. */
 sr_status measure_psi(const subject *s, int64_t site, const void *what, estimate *e,
                       sr_failure *why) {
     const sr_run_site *at = sr_run_get_site(s->run, site);
@@ -80,7 +79,7 @@ sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failur
     return SR_OK;
 }
 
-/* Found is what has its whole interval beyond the limit: the value alone may be beyond it too. */
+/* Found: the whole interval is beyond the limit. The value alone may be beyond it too. */
 static bool may_be_unusual(const answer *a) {
     return a->e.high > a->limit;
 }
@@ -110,7 +109,7 @@ static sr_status tell_tid(const subject *s, const answer *tid, answer *a, sr_fai
     return status;
 }
 
-/* The figure draws valid_loss alone, of which valid_nll is the part without smoothing. */
+/* The figure draws valid_loss alone; valid_nll is its part without smoothing. */
 static void figure_of_gap(const subject *s, const gap *g, answer *a) {
     const char *name = g->metric->name;
     const sr_run_metric *loss = sr_run_find_metric(s->run, "valid_loss");
@@ -122,13 +121,13 @@ static void figure_of_gap(const subject *s, const gap *g, answer *a) {
                       gap_partner(s->run, g->metric)->name);
 }
 
-/* The number is the gap's, the sites are those of the discrepancy. */
+/* The number is the gap's, the sites are the discrepancy's. */
 static void take_gap(const gap *g, const answer *tid, answer *a) {
     a->statistic = "gap";
     a->in = g->metric->unit;
     a->e = g->e;
     a->limit = g->notable, a->severe = g->severe;
-    a->once = true; /* ranked by what it costs */
+    a->once = true; /* ranked by the loss it causes */
     a->from = g->from, a->to = g->to;
     a->of_sites = tid->statistic;
     memcpy(a->top, tid->top, sizeof a->top);
@@ -165,7 +164,7 @@ static bool has_one_psi(const subject *s, const answer *a) {
     return a->shown && sr_run_get_site(s->run, a->top[0].site)->family == SR_FAMILY_PN;
 }
 
-/* Of a finding without a gap: what it means for evaluation. */
+/* For a finding without a gap: its meaning for evaluation. */
 static void tell_cost(const subject *s, const gap *g, answer *a) {
     if (has_one_psi(s, a)) {
         answer_says(a, "The power of batches is far from the running one. Training divides by that "

@@ -6,13 +6,13 @@
  *     v = sum mu_moved / sum mu_apart      k = log(1 - v) / log(alpha)
  *
  * with the block bootstrap's interval of v (docs/definitions.md has the two scalars). Steps at rest
- * before the first move and after the last do not count; they are an answer of their own.
+ * before the first move and after the last do not count; they make a separate answer.
  *
  * Divisor: some hosts average the variance with the divisor n - 1 and normalize with n. Without any
  * drift sigma_B/sigma is then sqrt((n-1)/n), and tid_var is 1 - sqrt((n-1)/n).
  *
- * Padding: a host may record statistics of valid rows while its running values are of all rows.
- * They then move towards another mean than mu_B, and v is too small.
+ * Padding: a host program may record statistics of valid rows while its running values cover all
+ * rows. They then move towards another mean than mu_B, and v is too small.
  *
  * Running values of another rank: statistics of all ranks are recorded, but each rank averages its
  * own. They move away from the merged batch mean, and TID is large.
@@ -46,16 +46,16 @@ static const double LEAST = 0.9, MOST = 1.1;
 static const double BIAS = 0.05;
 
 typedef struct motion {
-    int64_t site, step; /* step: at which it begins or ends */
+    int64_t site, step; /* step: first or last step of the case */
     motion_case is;
     severity severity;
     double passes, expected; /* merged passes of a step, else 1; 1 - alpha */
-    estimate v, k, tid;      /* tid: of what OTHER_RANK and DIVISOR are about */
+    estimate v, k, tid;      /* tid: for OTHER_RANK and DIVISOR */
     double padding;          /* part of the rows, of PADDED */
-    double rows;             /* of a batch, of DIVISOR */
+    double rows;             /* rows of a batch, for DIVISOR */
 } motion;
 
-/* What a site has at each step of the run. */
+/* Values of a site at each step of the run. */
 typedef struct history {
     int64_t steps;
     int64_t *step;                                   /* [steps] */
@@ -157,7 +157,7 @@ sr_status momentum_broken(const subject *s, int64_t site, bool *broken, sr_failu
 
 /* -- the divisor ------------------------------------------------------------------------------ */
 
-/* *e: tid_var, if it is what the divisor alone makes of it. */
+/* *e: tid_var, if the divisor alone explains it. */
 static sr_status look_at_divisor(const subject *s, int64_t site, bool *is, estimate *e,
                                  double *rows, sr_failure *why) {
     estimate mean, n;
@@ -191,7 +191,7 @@ static double updates_of(double v, double alpha) {
     return v >= 1 ? INFINITY : log1p(-v) / log(alpha);
 }
 
-/* v of the rows first .. end - 1, and k of it where alpha tells. */
+/* Measures v over the rows first .. end - 1, and k from it if alpha is known. */
 static sr_status measure_rate(const history *h, int64_t first, int64_t end, double alpha, motion *m,
                               sr_failure *why) {
     sr_status status = estimate_ratio(h->moved + first, h->apart + first, end - first, &m->v, why);
@@ -219,14 +219,14 @@ static sr_status read_passes(const subject *s, int64_t site, motion *m, sr_failu
     return status;
 }
 
-/* The worst discrepancy of the mean, where it is beyond its limit. */
+/* The worst discrepancy of the mean; *far: beyond its limit. */
 static sr_status is_far(const subject *s, int64_t site, bool *far, estimate *tid, sr_failure *why) {
     const sr_status status = measure_own_median(s, site, "tid_mean", tid, why);
     *far = status == SR_OK && tid->low > healthy_limit(s, "tid_mean");
     return status;
 }
 
-/* Statistics of all ranks where each has running values of its own. */
+/* True for statistics of all ranks if each rank has its own running values. */
 static bool merges_ranks(const subject *s) {
     return s->info->ranks && strncmp(s->info->ranks, "all of ", 7) == 0;
 }
@@ -241,7 +241,7 @@ static bool freezes(const subject *s) {
     return s->trained && run_option_number(s->run, "freeze-stats") < 1;
 }
 
-/* Running values of statrec train are of valid rows. */
+/* Running values of statrec train cover valid rows. */
 static sr_status judge_padding(const subject *s, motion *m, sr_failure *why) {
     estimate padding;
     const sr_status status = measure_padding(s, m->site, NULL, &padding, why);
@@ -265,7 +265,7 @@ static sr_status judge_rate(const subject *s, bool far, motion *m, sr_failure *w
     return SR_OK;
 }
 
-/* What single steps tell; false: nothing. */
+/* Judges single steps; false: no case. */
 static bool judge_events(const subject *s, const history *h, int64_t first, int64_t end, bool far,
                          motion *m) {
     int64_t rest = 0, late = 0, there = 0, begin = 0;
@@ -291,7 +291,7 @@ static bool judge_events(const subject *s, const history *h, int64_t first, int6
     return m->is != UNASKED;
 }
 
-/* Files without moves tell it by TID alone. */
+/* Files without moves show it by TID alone. */
 static sr_status judge_rest(const subject *s, bool far, motion *m, sr_failure *why) {
     double rows = NAN;
     bool divisor;

@@ -36,7 +36,7 @@ static void deviations_of_part(double *value, int64_t n, double *scratch) {
     for (int64_t i = 0; i < n; i++) value[i] = s.median > 0 ? (value[i] - median) / s.median : NAN;
 }
 
-/* room [2, count]: the deviations, and as much again. */
+/* scratch [2, count]: the deviations, and as much again. */
 static sr_status read_deviations(const subject *s, int64_t site, const char *name, double *room,
                                  sr_failure *why) {
     const int64_t pieces = s->count / PART ? s->count / PART : 1;
@@ -104,8 +104,7 @@ sr_status look_outliers(const subject *s, answer *a, sr_failure *why) {
 
 /* -- rows ------------------------------------------------------------------------------------ */
 
-/* The least TID, by rows or samples. Of the sites that take a mean over the batch, or where it is
-   observed. */
+/* The least TID, by rows or samples. For sites that take a mean over the batch, or observe one. */
 sr_status measure_expected(const subject *s, int64_t site, const void *what, estimate *e,
                            sr_failure *why) {
     const sr_run_site *at = sr_run_get_site(s->run, site);

@@ -9,7 +9,7 @@
 
 enum { WIDTH = 100, LABEL = 12, INDENT = 4 };
 
-/* Words of the text in lines of at most WIDTH, the first behind a label, the others below it. */
+/* Words of the text in lines of at most WIDTH, the first after a label, the others below it. */
 static void paragraph(FILE *out, const char *label, const char *text) {
     int at = INDENT + LABEL;
     bool begun = false;
@@ -95,7 +95,7 @@ static void write_steps(const answer *a, char *text, size_t size) {
     }
 }
 
-/* What else the statistic depends on (comparable.c). */
+/* Other properties that the statistic depends on (comparable.c). */
 static sr_status write_control(const subject *s, const answer *a, char *text, size_t size,
                                sr_failure *why) {
     sr_instead instead = SR_INIT(sr_instead, .reason = "");
@@ -155,7 +155,7 @@ static void write_limit(const answer *a, char *text, size_t size) {
         snprintf(text, size, "%-2s%.3g", beyond, a->limit);
 }
 
-/* One line of the table of what is in order. */
+/* One line of the table of questions that are in order. */
 static void write_in_order(const subject *s, const question *q, const answer *a, FILE *out) {
     char number[128], limit[64], range[96] = "-";
     healthy_range r;
@@ -240,7 +240,7 @@ static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
     return write_batch(s, out, why);
 }
 
-/* What stands before the findings, found or not. */
+/* Writes the answers before the findings, found or not. */
 static void write_headlines(const answer *answers, FILE *out) {
     for (int i = 0; i < diagnose_question_count; i++) {
         if (!diagnose_questions[i].headline || answers[i].verdict == NOT_ASKED) continue;
@@ -255,13 +255,13 @@ static const answer *answer_to(const answer *answers, const char *id) {
     return NULL;
 }
 
-/* What evaluation loses is not told, though the run may lose something. */
+/* True if the loss in evaluation is open, though the run may lose something. */
 static bool lacks_gap(const subject *s, const answer *answers) {
     return gap_is_possible(s) && answer_to(answers, "inference")->verdict != IN_ORDER;
 }
 
-/* A run is healthy if what harms could be asked: divergence, and where training and evaluation
- * normalize by different statistics the gap. */
+/* A run is healthy if the harmful faults could be checked: divergence, and the gap if training and
+ * evaluation normalize by different statistics. */
 static const char *verdict_without_finding(const subject *s, const answer *answers, int asked) {
     const bool diverged = answer_to(answers, "divergence")->verdict == NOT_ASKED;
     int about = 0;
@@ -277,7 +277,7 @@ static const char *verdict_without_finding(const subject *s, const answer *answe
     return "NOTHING FOUND in what could be asked; no statistics over the batch are recorded";
 }
 
-/* What the next run should record, so that the verdict is one. */
+/* Advice on recordings that would give the next run a clear verdict. */
 static void write_record(const subject *s, const answer *answers, FILE *out) {
     char text[256];
     if (!lacks_gap(s, answers)) return;
@@ -365,7 +365,7 @@ static sr_status write_run(const run_set *set, int self, diagnose_synchronizes_f
     return status;
 }
 
-/* What of two pages may be held against each other. */
+/* Writes which values of two pages can be compared. */
 static void write_comparable(const run_set *set, FILE *out) {
     static const char *const names[] = {"tid_mean", "dist_mu", "g_mu_share"};
     char text[512];

@@ -1,4 +1,4 @@
-/* diagnose_questions.c -- the table of questions; docs/diagnose.md says more of each. */
+/* diagnose_questions.c -- the table of questions; docs/diagnose.md explains each. */
 #include <stdlib.h>
 #include <string.h>
 

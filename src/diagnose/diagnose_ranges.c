@@ -1,6 +1,6 @@
-/* diagnose_ranges.c -- what recorded runs show: usual values (healthy_ranges.h, which
- * sample_runs/healthy.sh makes), and what goes with a measured gap (harm_ranges.h, which
- * sample_runs/harm.sh makes). */
+/* diagnose_ranges.c -- results of recorded runs: usual values (healthy_ranges.h, made by
+ * sample_runs/healthy.sh), and values beside a measured gap (harm_ranges.h, made by
+ * sample_runs/harm.sh). */
 #include <math.h>
 #include <string.h>
 

@@ -4,18 +4,18 @@
  * fraction that ends the burn-in. It follows from alpha and N alone. A step of k updates is k
  * passes, and over a step the old value has the weight alpha^k (running_updates).
  *
- * Else as stat-alpha: the batch means mu_B of the recorded steps are averaged again with other
- * weights alpha of the old value, r <- alpha r + (1 - alpha) mu_B. The average starts at the run's
- * own running mean at the first step of the window. d(alpha) = ||mu_B - r||_2, r from before the
- * update. The best alpha has the least median distance after the first LEAST_STEPS steps, and
+ * Else the method of stat-alpha: the batch means mu_B of the recorded steps are averaged again with
+ * other weights alpha of the old value, r <- alpha r + (1 - alpha) mu_B. The average starts at the
+ * run's own running mean at the first step of the window. d(alpha) = ||mu_B - r||_2, r from before
+ * the update. The best alpha has the least median distance after the first LEAST_STEPS steps, and
  *
  *     lag = median over steps of d(run's alpha) / d(best alpha)
  *
- * with its bootstrap interval. A best alpha below the run's: the mean moves,
- * and the average is too slow (lag); above: it follows single batches (noise), which cannot exceed
- * sqrt 2. Alpha 0 is not tried: it is no average. The best of several is best by chance too, hence
- * the limits. Needs vectors at every step: the average counts recorded steps. Training is not
- * repeated (that BN does not use these values in training makes it exact for BN).
+ * with its bootstrap interval. A best alpha below the run's: the mean moves, and the average is too
+ * slow (lag). Above: it follows single batches (noise), which cannot exceed sqrt 2. Alpha 0 is not
+ * tried: it is no average. The best of several is best by chance too, hence the limits. Needs
+ * vectors at every step: the average counts recorded steps. Training is not repeated (that BN does
+ * not use these values in training makes it exact for BN).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@
 
 /* weights over a step */
 static const double grid[] = {NAN, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
-/* sqrt(2/(1 + alpha)) at alpha 0.8: of independent batches, what an average over (1 + alpha)/(1 -
- * alpha) = 9 of them adds to the distance. */
+/* sqrt(2/(1 + alpha)) at alpha 0.8: with independent batches, an average over (1 + alpha)/(1 -
+ * alpha) = 9 of them adds this to the distance. */
 #define FAST_LIMIT 1.054
 enum { ALPHAS = sizeof grid / sizeof grid[0] }; /* the first is the run's own */
 
@@ -123,7 +123,7 @@ static sr_status measure_lag(const subject *s, int64_t site, estimate *e, double
     return status;
 }
 
-/* Of sites whose best alpha is the other way there is no lag: 1. */
+/* Sites whose best alpha is on the other side have no lag: 1. */
 static sr_status measure_way(const subject *s, int64_t site, bool slow, estimate *e,
                              sr_failure *why) {
     double own, best;
@@ -168,8 +168,8 @@ static sr_status tell_lag(const subject *s, answer *a, sr_failure *why) {
     return status;
 }
 
-/* Exact: the interval is a point. Not asked: a run that took running values over, or that goes
-   on. */
+/* Exact: the interval is a point. Not asked: a run that loaded running values, or that is still
+   running. */
 static sr_status measure_start(const subject *s, int64_t site, const void *what, estimate *e,
                                sr_failure *why) {
     const sr_run_site *at = sr_run_get_site(s->run, site);
@@ -227,7 +227,7 @@ sr_status look_alpha(const subject *s, answer *a, sr_failure *why) {
     const bool known = healthy_find(s, "lag", &healthy);
     answer fast = {.statistic = "noise", .limit = FAST_LIMIT, .severity = NOTABLE};
     *a = (answer){.statistic = "lag", .range_of = "lag", .severity = NOTABLE};
-    /* 1 is the least there can be: the margin is on what is above it */
+    /* 1 is the least possible value: the margin applies to the part above it */
     a->limit = known ? 1 + HEALTHY_MARGIN * (healthy.high - 1) : NAN;
     sr_status status = answer_rank(s, measure_slow, NULL, a, why);
     if (status == SR_OK) status = answer_rank(s, measure_fast, NULL, &fast, why);

@@ -111,7 +111,7 @@ const char *answer_site(const subject *s, const answer *a, int i) {
 sr_status measure_median(const subject *s, int64_t site, const void *what, estimate *e,
                          sr_failure *why) {
     const bool merged = sr_run_get_site(s->run, site)->merged == 1;
-    if (merged && strcmp(what, "rows") == 0) what = "pass_rows"; /* those of a batch */
+    if (merged && strcmp(what, "rows") == 0) what = "pass_rows"; /* rows of a batch */
     *e = NO_ESTIMATE;
     if (!subject_has(s, what)) return SR_OK;
     return columns_median(s, site, what, e, why);

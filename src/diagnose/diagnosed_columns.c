@@ -88,7 +88,8 @@ static sr_status columns_read(const subject *s, int64_t site, const statistic *s
 
 /* -- columns of the questions ------------------------------------------------------------------ */
 
-/* Of single passes, where the passes of a step are merged: scalars of the host's own. */
+/* Statistics of single passes, if the passes of a step are merged: the host program's custom
+ * scalars. */
 static const struct {
     const char *name;
     statistic of_pass;
@@ -99,8 +100,8 @@ static const struct {
     {"pass_rows", {.word = "pass_rows", .name = "pass_rows"}},
 };
 
-/* The statistic of the site's own batches; NULL: the file has it of merged rows alone. A batch
- * norm's rows are those of a pass, and merged ones make its discrepancy too small. */
+/* The statistic of the site's own batches; NULL: the file has only merged rows. A batch norm's rows
+ * are the rows of a pass; merged rows make its discrepancy too small. */
 static const statistic *find_statistic(const subject *s, int64_t site, const char *name) {
     const bool merged = sr_run_get_site(s->run, site)->merged == 1;
     for (size_t i = 0; i < sizeof of_passes / sizeof of_passes[0]; i++)
@@ -145,7 +146,7 @@ sr_status subject_history(const subject *s, int64_t site, const char *name, doub
 
 /* -- medians ---------------------------------------------------------------------------------- */
 
-/* NULL without memory. Of more statistics than are kept the last makes room. */
+/* NULL when out of memory. With too many statistics the last one is dropped. */
 static medians *medians_of(kept_columns *k, const char *name, int64_t sites) {
     for (int i = 0; i < k->names; i++)
         if (strcmp(k->of[i].name, name) == 0) return &k->of[i];
@@ -160,8 +161,8 @@ static medians *medians_of(kept_columns *k, const char *name, int64_t sites) {
     return &k->of[k->names++];
 }
 
-/* Of this site and of those that are read with it: they are asked next. Each thread has sites of
- * its own, so the number of threads changes nothing. */
+/* Medians of this site and of those read with it, which are asked next. Each thread has its own
+ * sites, so the number of threads changes nothing. */
 static sr_status take_medians(const subject *s, int64_t site, const char *name, medians *m,
                               sr_failure *why) {
     const int64_t first = site, end = site + sites_together(s, site);

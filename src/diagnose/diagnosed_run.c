@@ -1,7 +1,7 @@
 /* diagnosed_run.c -- a run as a diagnosis sees it: the steps that count.
  *
  * It skips the burn-in of the running statistics (sr_run_startup). It also skips passes with less
- * than half of the usual tokens, such as the last one of an epoch: fewer rows alone make batch
+ * than half of the usual tokens, such as the last pass of an epoch: fewer rows alone make batch
  * statistics noisier.
  */
 #include <math.h>

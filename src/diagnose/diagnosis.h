@@ -1,9 +1,9 @@
 /* diagnosis.h -- declarations for all parts of a diagnosis: the run, estimates with intervals,
  * answers.
  *
- * A question is one row of diagnose_questions.c: what it asks, the statistic that answers, the
- * criterion and where it comes from, and one function that looks. Nothing is found without an
- * interval whose nearer end is beyond the limit.
+ * A question is one row of diagnose_questions.c: the question, the statistic that answers it, the
+ * criterion and its source, and one function that looks. Nothing is found without an interval whose
+ * nearer end is beyond the limit.
  */
 #ifndef DIAGNOSE_DIAGNOSIS_H
 #define DIAGNOSE_DIAGNOSIS_H
@@ -14,13 +14,13 @@
 #include "diagnose/diagnose.h"
 
 enum {
-    LEAST_STEPS = 20, /* of an interval, as in bootstrap.c */
+    LEAST_STEPS = 20, /* least steps of an interval, as in bootstrap.c */
     SITES_SHOWN = 3,
     STEPS_SHOWN = 3
 };
 
-/* A limit is this many times the end of the usual range: few runs and one model span less than what
- * is usual. */
+/* A limit is this many times the end of the usual range: a few runs of one model span less than the
+ * usual range. */
 #define HEALTHY_MARGIN 1.5
 
 /* -- the run: diagnosed_run.c, diagnosed_columns.c ------------------------------------------ */
@@ -31,7 +31,7 @@ typedef struct neighbour {
     const char *path;
 } neighbour;
 
-/* What was read of a run; changes while a const subject is asked. diagnosed_columns.c */
+/* Data read from a run; changes while a const subject is asked. diagnosed_columns.c */
 typedef struct kept_columns kept_columns;
 
 typedef struct subject {
@@ -43,43 +43,43 @@ typedef struct subject {
     int64_t *step;        /* [count] */
     bool *usual;          /* [count]: passes with at least half of the usual tokens */
     int64_t shorter;      /* passes that are not */
-    int64_t sites, batch_sites, observed_sites; /* of the model: no replicas */
+    int64_t sites, batch_sites, observed_sites; /* sites of the model: no replicas */
     int64_t merged_sites;                       /* whose passes of a step are one batch */
     int64_t begin;                              /* first step of the run, in the burn-in or not */
-    bool trained; /* by statrec train: what is advised may be an option of it */
-    bool watched; /* recorded by statrec.watch */
-    diagnose_synchronizes_fn *synchronizes; /* set after subject_open; NULL: no method does */
-    const neighbour *beside;                /* set after subject_open; NULL: no other run */
+    bool trained;                               /* by statrec train: advice may name its options */
+    bool watched;                               /* recorded by statrec.watch */
+    diagnose_synchronizes_fn *synchronizes;     /* set after subject_open; NULL: no method does */
+    const neighbour *beside;                    /* set after subject_open; NULL: no other run */
     kept_columns *columns;
 } subject;
 
 /* To be freed after a failure too. */
 sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_failure *why);
 void subject_free(subject *s);
-/* True when the file has what the statistic (a scalar or a form of some) is made of. */
+/* True when the file has all inputs of the statistic (a scalar or a form of some). */
 bool subject_has(const subject *s, const char *statistic);
-/* The first row of the window at which the statistic is judged. Discrepancies are judged in the
- * second half of training, as gaps are, since evaluation uses the last running statistics. */
+/* The first row of the window from which on the statistic is judged. Discrepancies are judged in
+ * the second half of training, as gaps are, since evaluation uses the last running statistics. */
 int64_t subject_judged(const subject *s, const char *name);
-/* value [count]: NaN where the file has none, in shorter passes, and before subject_judged. Where
- * the passes of a step are merged, discrepancies and samples are those of single passes: NaN where
- * the file has none of them. */
+/* value [count]: NaN where the file has none, in shorter passes, and before subject_judged. If the
+ * passes of a step are merged, discrepancies and samples come from single passes: NaN if the file
+ * has none of them. */
 sr_status subject_column(const subject *s, int64_t site, const char *statistic, double *value,
                          sr_failure *why);
 /* The same for all steps of the run, burn-in and shorter passes too: value [info->steps]. */
 sr_status subject_history(const subject *s, int64_t site, const char *statistic, double *value,
                           sr_failure *why);
-/* True of what globs.h calls a replica: no question is about it. */
+/* True of a replica as in globs.h: no question is about it. */
 bool subject_is_replica(const subject *s, int64_t site);
-/* False where a running value is known to have begun with another value than `start`: the run took
- * it over (--weights), or the vectors of its first step say so. */
+/* False if a running value is known to start at another value than `start`: the run loaded it
+ * (--weights), or the vectors of its first step show it. */
 sr_status subject_begins_with(const subject *s, int64_t site, const char *vector, float start,
                               bool *begins, sr_failure *why);
 /* `how`, a blank and an option of statrec train in brackets, of runs that have such; else "". */
 const char *subject_how(const subject *s, const char *how);
 /* Rows of /vectors in the window; row *first is the first. */
 sr_status subject_vectors(const subject *s, int64_t *first, int64_t *count, sr_failure *why);
-/* Room for so many columns of the window or of the run; NULL and *why without memory. */
+/* Memory for `columns` columns of the window or of the run; NULL and *why when out of memory. */
 double *subject_room(const subject *s, int columns, sr_failure *why);
 
 /* -- estimates: diagnose_estimate.c ---------------------------------------------------------- */
@@ -93,25 +93,25 @@ typedef struct estimate {
         NAN, NAN, NAN, 0                                                                           \
     }
 
-/* Of the finite values; the order of value [count] is kept. Circular block bootstrap over steps,
- * 95 %; NaN below LEAST_STEPS. */
+/* Median of the finite values; the order of value [count] is kept. Circular block bootstrap over
+ * steps, 95 %; NaN below LEAST_STEPS. */
 sr_status estimate_median(const double *value, int64_t count, estimate *e, sr_failure *why);
 /* sum a / sum b over pairs that are finite. */
 sr_status estimate_ratio(const double *a, const double *b, int64_t count, estimate *e,
                          sr_failure *why);
 #define TAIL_99   1
 #define TAIL_MOST 2
-/* The 99 % quantile or the largest of the finite values, as bootstrap_tails numbers them. Of a
- * resample the largest is at most the value: the interval ends there. */
+/* The 99 % quantile or the largest of the finite values, as bootstrap_tails numbers them. A
+ * resample's largest is at most the value: the interval ends there. */
 sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *e, sr_failure *why);
-/* b against a, estimates of separate pieces: b/a with the ends that are farthest apart. */
+/* b against a, estimates from separate data: b/a with the ends that are farthest apart. */
 estimate estimate_quotient(const estimate *b, const estimate *a);
 
-/* -- what was read and taken: diagnosed_columns.c --------------------------------------------- */
+/* -- cached columns: diagnosed_columns.c ------------------------------------------------------ */
 
 kept_columns *columns_keep(void); /* NULL without memory */
 void columns_drop(kept_columns *k);
-/* Of subject_column. name: a literal. */
+/* Median of subject_column. name: a literal. */
 sr_status columns_median(const subject *s, int64_t site, const char *name, estimate *e,
                          sr_failure *why);
 
@@ -119,13 +119,12 @@ sr_status columns_median(const subject *s, int64_t site, const char *name, estim
 
 typedef struct healthy_range {
     const char *statistic, *kind; /* kind of the runs: "vision", "text", "watched" */
-    double low, high;             /* of the estimates of their sites */
+    double low, high;             /* range of the estimates of their sites */
     int runs, sites;
 } healthy_range;
 
-/* What is usual for a run of this kind: the range of the recorded runs of statrec train, and of a
- * watched model that of watched models too, which are of any kind and size. False when no recorded
- * run has it. */
+/* The usual range for a run of this kind, from the recorded runs of statrec train. For a watched
+ * model also from watched models, of any kind and size. False when no recorded run has it. */
 bool healthy_find(const subject *s, const char *name, healthy_range *range);
 /* HEALTHY_MARGIN times its upper end; NaN without one. */
 double healthy_limit(const subject *s, const char *name);
@@ -145,7 +144,7 @@ const harm_range *harm_find(const char *name);
 
 /* -- answers: diagnose_verdict.c -------------------------------------------------------------- */
 
-/* UNTOLD: asked, and neither found nor in order: harm cannot be told from what is recorded. */
+/* UNTOLD: asked, and neither found nor in order: the recorded data cannot show harm. */
 typedef enum { NOT_ASKED, IN_ORDER, FOUND, UNTOLD } verdict;
 typedef enum { MINOR = 1, NOTABLE, SEVERE } severity;
 
@@ -156,7 +155,7 @@ typedef struct site_estimate {
 
 typedef struct answer {
     verdict verdict;
-    severity severity; /* of a finding */
+    severity severity; /* severity of a finding */
     const char *statistic;
     estimate e;                   /* at the worst site */
     double limit;                 /* beyond it something is found */
@@ -164,9 +163,9 @@ typedef struct answer {
     double severe;                /* 0: none. From here on it is severe, from `limit` on notable */
     bool below;                   /* beyond: below the limit, not above */
     bool once;                    /* a single step is enough: ranked and judged by the value */
-    bool vectors;                 /* of steps with vectors alone */
+    bool vectors;                 /* from steps with vectors alone */
     bool whole;                   /* over all steps, the burn-in too */
-    char unit[16];                /* in front of an exact number, "" for none */
+    char unit[16];                /* printed before an exact number, "" for none */
     const char *in;               /* unit of the estimate, NULL for none */
     const char *range_of;
     const char *of_sites;           /* statistic of `top`; NULL: the one above */
@@ -176,9 +175,9 @@ typedef struct answer {
     int64_t from, to;      /* steps that it is from */
     int64_t at[STEPS_SHOWN];
     int steps_shown;   /* single steps that it is about */
-    char says[2560];   /* of a finding: sentences */
-    char advice[1536]; /* of a finding: what to try in this run (diagnose_advice.c) */
-    char figure[192];  /* command in front of the run file that shows it; "": the question's */
+    char says[2560];   /* sentences on a finding */
+    char advice[1536]; /* advice for a finding in this run (diagnose_advice.c) */
+    char figure[192];  /* command, without the run file, that shows it; "": the question's */
     char reason[256];  /* not asked: why */
 } answer;
 
@@ -205,9 +204,9 @@ sr_status answer_not_asked(answer *a, const char *format, ...)
 sr_status answer_nowhere(answer *a, const char *otherwise);
 const char *answer_site(const subject *s, const answer *a, int i);
 
-/* what: name of a statistic; its median over the window. */
+/* what: name of a statistic. Its median over the window. */
 measure_fn measure_median;
-/* The same where the statistic is of the site's own method, and where it is only the observer's
+/* The same if the statistic comes from the site's own method, and if only the observer has it
  * (sr_run_only_observed). */
 measure_fn measure_own_median, measure_observed_median;
 
@@ -215,7 +214,7 @@ measure_fn measure_own_median, measure_observed_median;
 
 typedef struct gap {
     const sr_run_metric *metric; /* NULL: no pair */
-    estimate e;                  /* of the second half, in the metric's unit; above 0: worse */
+    estimate e;                  /* over the second half, in the metric's unit; above 0: worse */
     double running, batch;       /* means of the same evaluations */
     int evaluations;             /* all that have both */
     double first, last;          /* the gap in the first and the last third of them */
@@ -242,14 +241,14 @@ typedef struct question {
     const char *id, *title, *asks;
     const char *needs;     /* datasets, in words */
     const char *criterion; /* when something is found */
-    const char *source;    /* of statistic and criterion */
-    const char *figure;    /* command in front of the run file that shows any finding */
+    const char *source;    /* source of statistic and criterion */
+    const char *figure;    /* command, without the run file, that shows any finding */
     sr_status (*look)(const subject *s, answer *a, sr_failure *why);
     bool general;  /* about the run, whatever normalizes it */
-    bool headline; /* what it says stands at the head of the page, found or not */
+    bool headline; /* its answer is at the head of the page, found or not */
 } question;
 
-/* Command in front of the run file that shows what was found. */
+/* Command, without the run file, that shows the finding. */
 const char *question_figure(const question *q, const answer *a);
 
 extern const question diagnose_questions[];
@@ -267,8 +266,8 @@ sr_status diagnosis_make(diagnosis *d, const sr_runfile *run, const char *path,
 sr_status diagnosis_make_beside(diagnosis *d, const sr_runfile *run, const char *path,
                                 const neighbour *beside, diagnose_synchronizes_fn *synchronizes,
                                 sr_failure *why);
-/* Number `self` of a set is held against the first, and the first against the second. NULL: alone.
- * other: room for it. */
+/* Run number `self` of a set is compared with the first, and the first with the second. NULL:
+ * alone. other: memory for it. */
 const neighbour *diagnosis_neighbour(const run_set *set, int self, neighbour *other);
 /* The largest severity among the findings; 0: none. */
 int diagnosis_worst(const diagnosis *d);
@@ -291,9 +290,8 @@ sr_status look_alpha(const subject *s, answer *a, sr_failure *why);
 sr_status look_embedding(const subject *s, answer *a, sr_failure *why);
 sr_status look_momentum(const subject *s, answer *a, sr_failure *why);
 
-/* The worst discrepancy between batch and running statistics, each against its own limit: of mean
- * and deviation where they are the observer's, or of what sites of batch statistics divide by
- * themselves. */
+/* The worst discrepancy between batch and running statistics, each against its own limit. observed:
+ * the observer's mean and standard deviation; else the divisors of sites with batch statistics. */
 sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why);
 
 /* As measure_own_median; nothing where the divisor's bias alone makes tid_var. */
@@ -303,10 +301,11 @@ sr_status momentum_broken(const subject *s, int64_t site, bool *broken, sr_failu
 
 /* -- advice: diagnose_advice.c ----------------------------------------------------------------- */
 
-/* Fills a->advice of a finding with what applies to this run and site; after a failure too. */
+/* Fills a->advice of a finding with the pieces that apply to this run and site; after a failure
+ * too. */
 sr_status advice_write(const subject *s, const question *q, answer *a, sr_failure *why);
-/* "SITE=norm,SITE=norm" and behind it what the run has for --norm-at: its first words win. False,
- * and an unfinished text, where `size` bytes do not hold it. */
+/* "SITE=norm,SITE=norm", then the run's value of --norm-at: the first words win. False, with an
+ * incomplete text, if it needs more than `size` bytes. */
 bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const char *norm,
                     char *text, size_t size);
 
@@ -314,7 +313,7 @@ bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const 
 measure_fn measure_outliers, measure_dead, measure_growth, measure_alike, measure_slow,
     measure_padding, measure_embedding, measure_psi, measure_expected;
 
-/* Opens runs that ranges are taken from: a damaged one is refused. Close them after a failure,
+/* Opens runs that ranges are computed from: a damaged one is rejected. Close them after a failure,
  * too. */
 sr_status diagnose_open_whole(run_set *set, int count, char **paths, sr_failure *why);
 

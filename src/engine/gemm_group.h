@@ -26,7 +26,7 @@ typedef struct gemm_group {
 void gemm_group_by_libraries(const gemm_group *p, int threads);
 
 /* Products of equal sizes, strides and transpositions that share an operand or the result. They can
- * run as one product; the names say what is concatenated. */
+ * run as one product; the names say which sides are concatenated. */
 typedef enum gemm_group_sides {
     SIDES_COLUMNS, /* a is one matrix; b, c and the bias are concatenated by columns */
     SIDES_ROWS,    /* b is one matrix; a and c are concatenated by rows */

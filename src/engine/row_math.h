@@ -6,8 +6,8 @@
  *
  * AVX-512 code is written by hand and computes sixteen exponentials at once. GCC 12 takes eight,
  * leaves the end of a row to scalar code (most of a row of attention), and waits for every maximum.
- * The order of a sum is the order in which GCC adds in the plain loops below. Number 8 i + j goes
- * to lane j, numbers after the last whole eight go to lane 0, then the lanes are added in order. */
+ * Sums add in the order that GCC uses in the plain loops below. Number 8 i + j goes to lane j,
+ * numbers after the last whole eight go to lane 0, then the lanes are added in order. */
 #ifndef ENGINE_ROW_MATH_H
 #define ENGINE_ROW_MATH_H
 
@@ -93,11 +93,11 @@ static inline __m512d row_totals(const __m512d v[ROW_LANES]) {
         pair[i] = _mm512_unpacklo_pd(v[2 * i], v[2 * i + 1]);
         pair[i + 4] = _mm512_unpackhi_pd(v[2 * i], v[2 * i + 1]);
     }
-    for (int i = 0; i < 8; i += 2) { /* of four rows: lanes 0 and 4, 2 and 6; 1 and 5, 3 and 7 */
+    for (int i = 0; i < 8; i += 2) { /* lanes of four rows: 0 and 4, 2 and 6; 1 and 5, 3 and 7 */
         four[i] = __builtin_shufflevector(pair[i], pair[i + 1], 0, 1, 8, 9, 4, 5, 12, 13);
         four[i + 1] = __builtin_shufflevector(pair[i], pair[i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
     }
-    static const int pair_of[4] = {0, 4, 1, 5}; /* of lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7 */
+    static const int pair_of[4] = {0, 4, 1, 5}; /* lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7 */
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         const __m512d a = four[pair_of[i]], b = four[pair_of[i] + 2];

@@ -254,7 +254,7 @@ static void recompute_value(tape *t, tensor *x) {
     if (x->value) x->producer->recompute(t, x->producer);
 }
 
-/* Gives x's gradient memory of its own, with its previous contents; false when out of memory. */
+/* Gives x's gradient separate memory, with its previous contents; false when out of memory. */
 static bool own_grad(tape *t, tensor *x) {
     const real *shared = x->twin ? x->grad : NULL;
     if (!x->grad || shared) {

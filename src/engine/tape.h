@@ -1,9 +1,9 @@
 /* tape.h -- define-by-run differentiation over an arena.
  *
  * One step uses one arena. An op computes its value when it is called and, while the tape records,
- * adds a node; tape_backward runs the nodes from last to first. No op works in place. Copy what
- * must outlive the step before the next tape_reset. Later results may reuse the memory of values
- * that no backward function reads (tape_release_input), or that can be recomputed
+ * adds a node; tape_backward runs the nodes from last to first. No op works in place. Copy results
+ * that must outlive the step before the next tape_reset. Later results may reuse the memory of
+ * values that no backward function reads (tape_release_input), or that can be recomputed
  * (tape_drop_value).
  *
  * Failures are sticky: the tape keeps the first one. Ops return NULL for a NULL input, so a model
@@ -46,7 +46,8 @@ typedef struct tensor {
 typedef struct tape tape;
 typedef struct tape_node tape_node;
 typedef void tape_backward_fn(tape *t, const tape_node *node);
-/* Writes out->value again, bit for bit, from what the op keeps and its backward function reads. */
+/* Writes out->value again, bit for bit, from data that the op keeps and its backward function
+ * reads. */
 typedef void tape_recompute_fn(tape *t, const tape_node *node);
 
 enum { NODE_INPUTS = 8 };
@@ -80,7 +81,7 @@ struct tape {
     /* backward passes reuse results too, except small ones; set by the owner */
     bool reuse_activations;
     bool bf16;      /* op_linear and op_conv2d multiply in bfloat16; set by the owner */
-    rng random;     /* of this step; each op that draws takes its own split (tape_random) */
+    rng random;     /* stream of this step; each op that draws takes its own split (tape_random) */
     uint64_t draws; /* ops that drew so far */
     tape_node *last;
     struct tape_spare *spare; /* free memory of gradients and values, smallest first */
@@ -96,7 +97,7 @@ struct tape {
     bool profiling;                    /* set by the owner; costs two clock readings per op */
     double mark;                       /* end of the previous op */
     tape_profile profile[PROFILE_OPS]; /* op NULL ends */
-    /* Cache of op_conv2d: what it prepares per shape. It outlives the steps; tape_free frees it by
+    /* Cache of op_conv2d: prepared data per shape. It outlives the steps; tape_free frees it by
      * conv_cache_free. */
     void *conv_cache;
     void (*conv_cache_free)(void *cache);

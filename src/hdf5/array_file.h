@@ -47,8 +47,8 @@ sr_status array_reader_shape(const array_reader *r, const char *name, npz_array 
 /* Fills into->data; its type and shape must equal the stored ones. */
 sr_status array_reader_fill(const array_reader *r, const char *name, const npz_array *into,
                             sr_failure *why);
-/* A root attribute; the caller frees the text. Has: also where it cannot be read, which reading it
- * then tells. */
+/* A root attribute; the caller frees the text. has_attribute is true also if the attribute cannot
+ * be read; reading it reports that. */
 bool array_reader_has_attribute(const array_reader *r, const char *name);
 sr_status array_reader_text(const array_reader *r, const char *name, char **text, sr_failure *why);
 sr_status array_reader_int(const array_reader *r, const char *name, int64_t *value,

@@ -83,7 +83,7 @@ sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why)
     hid_t access = file_access(0);
     hid_t creation = access < 0 ? -1 : H5Pcreate(H5P_FILE_CREATE), id = -1;
     if (creation >= 0 && h5_write_driver(access, logged) &&
-        H5Pset_obj_track_times(creation, false) >= 0) /* of the root group */
+        H5Pset_obj_track_times(creation, false) >= 0) /* times of the root group */
         id = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
     *file = id < 0 ? 0 : id;
     sr_failure own = {0};
@@ -342,7 +342,7 @@ int64_t h5_stored_bytes(h5_id set, sr_failure *why) {
 typedef struct chunk_list {
     hid_t set, space;
     hsize_t count, end; /* end: bytes of the file */
-    hsize_t row, bytes; /* of the last chunk of chunk_is_whole */
+    hsize_t row, bytes; /* last chunk passed to chunk_is_whole */
 } chunk_list;
 
 /* Slow, since HDF5 goes through all earlier chunks. An unreadable chunk is not whole. */

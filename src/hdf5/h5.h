@@ -123,16 +123,16 @@ sr_status h5_write_all(h5_id set, h5_type type, size_t text, const void *buffer,
  * values in other files, other filters and types, sizes without stored bytes. */
 int64_t h5_file_bytes(h5_id file); /* its current size */
 /* Fails unless every value of a dataset is stored, so that a caller may allocate memory for all.
- * shape: of h5_open_dataset, which has checked those of fixed size. */
+ * shape: from h5_open_dataset, which has checked fixed sizes. */
 sr_status h5_check_stored(h5_id file, h5_id set, const char *path, const h5_shape *shape,
                           sr_failure *why);
 /* Offset of the end of the HDF5 data in a closed file. */
 int64_t h5_end_of(h5_id file);
-/* The path of the object whose header starts in these bytes; false if there is none. */
+/* The path of the object whose header starts in these bytes; false without one. */
 bool h5_name_of(h5_id file, int64_t at, int64_t length, char name[H5_PATH_SIZE]);
 /* Also true if damage prevents the search; opening the object then reports the damage. */
 bool h5_has(h5_id file, const char *path);
-/* The same of an attribute: what is not read may not be taken for what is not there. */
+/* The same for an attribute: an unreadable attribute must not count as missing. */
 bool h5_has_attribute(h5_id file, const char *object, const char *name);
 /* cache: bytes of chunks that are kept between two reads; below 0: HDF5's default. 0: chunks go to
  * the reader's memory without a copy. That is faster for whole chunks of contiguous rows, and slow

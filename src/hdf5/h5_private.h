@@ -38,7 +38,7 @@ hid_t h5_make_type(h5_type type, size_t text, bool stored);
 /* The type in memory for values stored as `stored`. HDF5 does not convert between ASCII and
  * UTF-8. */
 hid_t h5_memory_type(hid_t stored, h5_type type, size_t text);
-/* Of one of the types that h5_guard.c lets pass. */
+/* Name of one of the types that h5_guard.c lets pass. */
 h5_type h5_name_type(hid_t type);
 
 /* -- file drivers */

@@ -64,7 +64,7 @@ static herr_t read_query(const H5FD_t *file, unsigned long *flags) {
     return 0;
 }
 
-/* False for metadata on which HDF5 would crash, or whose damage it would not report. */
+/* False for metadata that would crash HDF5, or whose damage it would not report. */
 static bool is_sound(const read_file *f, H5FD_mem_t type, haddr_t at, const void *bytes,
                      size_t size) {
     if (H5_CHECKS_INDEXES && type == H5FD_MEM_BTREE)

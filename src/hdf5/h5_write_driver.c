@@ -66,7 +66,7 @@ static void release(driver_file *f) {
 }
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most) {
-    (void)flags, (void)most; /* those of h5_create */
+    (void)flags, (void)most; /* the flags of h5_create */
     struct stat s;
     driver_file *f = allocate();
     const int how = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
@@ -150,8 +150,8 @@ static herr_t driver_truncate(H5FD_t *file, hid_t transfer, hbool_t closing) {
 }
 
 /* When the file is created. Forked processes share such a lock. It is for readers of other
- * programs: the file is new, and a second writer is kept out by writer_lock.h. So a system that
- * refuses it stops nobody. */
+ * programs: the file is new, and a second writer is kept out by writer_lock.h. So nothing fails if
+ * a system refuses it. */
 static herr_t driver_lock(H5FD_t *file, hbool_t write) {
     const driver_file *f = (const driver_file *)file;
     (void)write;

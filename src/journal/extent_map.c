@@ -39,7 +39,7 @@ static extent *insert(extent_map *m, size_t i, const extent *new) {
     return &m->e[i];
 }
 
-/* Gives each extent that is partly in [at, end) an entry of its own. */
+/* Makes each extent that is partly in [at, end) a separate entry. */
 static bool expose(extent_map *m, uint64_t at, uint64_t end) {
     for (size_t i = extent_map_find(m, at); i < m->count && m->e[i].at < end; i++) {
         const extent *e = &m->e[i];

@@ -16,12 +16,12 @@ typedef struct extent {
     uint64_t at;
     unsigned char *copy; /* [length]; NULL: none */
     uint32_t length, checksum;
-    uint32_t more; /* of a writer: number of equally long extents of values that follow */
+    uint32_t more; /* writer: number of equally long extents of values that follow */
     uint8_t kind;
-    bool changed : 1;  /* of a writer: since the last commit; of a reader: read it from the copy */
-    bool verified : 1; /* of a reader: its checksum was compared */
-    bool bad : 1;      /* of a reader: the checksum differs */
-    bool reported : 1; /* of a reader: a read of it failed */
+    bool changed : 1;  /* writer: since the last commit; reader: read it from the copy */
+    bool verified : 1; /* reader: its checksum was compared */
+    bool bad : 1;      /* reader: the checksum differs */
+    bool reported : 1; /* reader: a read of it failed */
 } extent;
 
 typedef struct extent_map {
@@ -40,7 +40,7 @@ bool extent_map_put(extent_map *m, extent_kind kind, uint64_t at, uint32_t lengt
 /* Steps that did not change since the last call are in the file: keeps their checksum instead of a
    copy. */
 void extent_map_settle(extent_map *m);
-/* Whether the extent is of such steps. */
+/* Whether the extent belongs to settled steps. */
 bool extent_is_settled(const extent *e);
 /* Inserts an extent that overlaps no other. Invalidates pointers to extents. NULL when out of
    memory. */

@@ -63,7 +63,7 @@ void journal_patch(const journal *l, uint64_t at, void *bytes, size_t size) {
 
 /* -- commits --------------------------------------------------------------------------------- */
 
-/* Makes room for values: what the journal holds must be durable before. */
+/* Frees space for values: the data in the journal must be durable before. */
 static bool drop_journal(journal *l) {
     const uint64_t at = l->at;
     l->at = 0;

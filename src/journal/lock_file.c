@@ -41,9 +41,9 @@ static holder this_process(void) {
     return h;
 }
 
-/* -- somebody's ------------------------------------------------------------------------------ */
+/* -- the holder of a lock file --------------------------------------------------------------- */
 
-/* Names that two systems may share say nothing. */
+/* Names that two systems may share are not compared. */
 static bool is_same(const char *name, const char *own) {
     return strcmp(name, own) == 0 && strcmp(name, "unknown") != 0;
 }
@@ -55,7 +55,7 @@ static bool has_ended(const holder *h) {
 }
 
 /* A file that this module could not have written, or cannot read (another user's), counts by its
- * heartbeat alone. One whose state the system does not tell counts. */
+ * heartbeat alone. A file whose state the system does not report counts. */
 static bool counts(const char *name) {
     char line[LINE] = "";
     holder h = {.pid = 0};
@@ -71,7 +71,7 @@ static bool counts(const char *name) {
     return difftime(time(NULL), s.st_mtime) < LOCK_FILE_STALE;
 }
 
-/* Only what this module may have written. */
+/* Only files that this module may have written. */
 static bool may_be_replaced(const char *name, bool force) {
     struct stat s;
     return lstat(name, &s) == 0 && S_ISREG(s.st_mode) && (force || !counts(name));

@@ -35,7 +35,7 @@ void lock_file_release(lock_file *l);
 
 /* Whether another process holds PATH.lock. */
 bool lock_file_is_held(const char *path);
-/* The failure of who meets one that counts. */
+/* The failure of a caller that meets a lock file that counts. */
 sr_status lock_file_refuse(const char *path, sr_failure *why);
 
 #endif

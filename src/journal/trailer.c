@@ -22,7 +22,7 @@
 #include "journal/positional_io.h"
 
 enum { FOOTER = 64, ENTRY = TRAILER_ENTRY, VERSION = 1, WINDOW = 1 << 18 };
-/* A journal holds all metadata while that is no larger; else what changed. */
+/* A journal holds all metadata if that is no larger; else the changes. */
 enum { JOURNAL_BYTES = 1 << 20 };
 
 static const unsigned char mark[16] = "\x89statrec end\r\n\x1a";
@@ -47,7 +47,7 @@ typedef struct totals {
     trailer_kind kind;
     uint64_t copies, end; /* bytes */
     size_t count;
-    uint32_t gaps, checksum; /* of the gaps; of the table */
+    uint32_t gaps, checksum; /* checksums of the gaps and of the table */
 } totals;
 
 static uint64_t size_of(const totals *t) {
@@ -171,7 +171,7 @@ static bool stream_put(stream *s, const void *bytes, size_t size) {
 
 /* A final trailer in progress. */
 typedef struct finalizing {
-    window *w; /* of the HDF5 data */
+    window *w; /* window over the HDF5 data */
     stream *s;
     gap_checksum between;
     totals t;
@@ -436,7 +436,7 @@ sr_status trailer_verify(trailer *e, const char *path, bool *gaps, sr_failure *w
     window w = window_open(fd, WINDOW);
     gap_checksum between = {&w, 0, e->end, 0};
     const bool ok = w.bytes && fd >= 0 && verify_rest(e, &w, &between);
-    *gaps = !ok || between.checksum == e->gaps; /* of a part they say nothing */
+    *gaps = !ok || between.checksum == e->gaps; /* a part of them shows nothing */
     const int error = w.bytes ? errno : ENOMEM;
     if (fd >= 0) close(fd);
     free(w.bytes);

@@ -16,14 +16,14 @@ typedef enum { TRAILER_NONE, TRAILER_JOURNAL, TRAILER_FINAL } trailer_kind;
 typedef struct trailer {
     trailer_kind kind;
     bool damaged;      /* there is one, and it is not valid: kind is TRAILER_NONE */
-    uint64_t end;      /* of the HDF5 data */
-    uint64_t size;     /* of the file */
+    uint64_t end;      /* end of the HDF5 data */
+    uint64_t size;     /* size of the file */
     uint32_t gaps;     /* checksum of the bytes between the extents, in their order */
-    uint32_t checksum; /* of the table of extents */
+    uint32_t checksum; /* checksum of the table of extents */
     bool dozes;        /* the table is not in memory */
     checksum_table entries;
     extent_map map; /* bad extents: of metadata and steps, and of values that were verified */
-    extent spare;   /* a bad extent for which `map` had no memory */
+    extent spare;   /* a bad extent that `map` had no memory for */
     extent refused; /* the bad extent that was found last */
 } trailer;
 
@@ -40,10 +40,10 @@ sr_status trailer_load(trailer *e, const char *path, sr_failure *why);
 void trailer_free(trailer *e);
 /* Frees the table of a final trailer. Load the trailer again before the file is read. */
 void trailer_doze(trailer *e);
-/* Whether two final trailers, one of which may doze, are of the same bytes. */
+/* Whether two final trailers cover the same bytes; one of them may doze. */
 bool trailer_is_same(const trailer *a, const trailer *b);
 
-/* Replaces bytes that were read at an offset by those of the backup copies. */
+/* Overwrites bytes read at an offset with the backup copies. */
 void trailer_patch(const trailer *e, uint64_t at, void *bytes, size_t size);
 /* Verifies the values in bytes that were read at an offset. An extent that is only partly among
  * them is read from the file. *bad: the first bad extent. */

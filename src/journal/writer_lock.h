@@ -1,9 +1,9 @@
 /* writer_lock.h -- whether another process is writing a run file.
  *
  * The writer holds a lock of its open file (F_OFD_SETLK) on one byte far after the end of any file.
- * The system releases it when the process ends, for whatever reason. It does not conflict with
- * HDF5's locks, which are of another kind, nor with readers. Where the system refuses it, the
- * writer has a lock file (lock_file.h). */
+ * The system releases it when the process ends, for whatever reason. It conflicts neither with
+ * readers nor with HDF5's locks, which are another kind. If the system refuses it, the writer has a
+ * lock file (lock_file.h). */
 #ifndef JOURNAL_WRITER_LOCK_H
 #define JOURNAL_WRITER_LOCK_H
 
@@ -13,7 +13,7 @@
  * refusal. */
 int writer_lock_acquire(int descriptor);
 void writer_lock_release(int descriptor);
-/* Of either kind; by the system alone. */
+/* Checks both kinds of lock; the second checks the system's alone. */
 bool writer_lock_is_held(const char *path);
 bool writer_lock_is_held_by_system(const char *path);
 

@@ -1,5 +1,5 @@
-/* moments.c -- mean, biased variance and mean square per feature over the valid rows of a tensor,
- * the three sums of the backward pass, and norms of a row normalization's gradient.
+/* moments.c -- mean, biased variance and mean square per feature over the valid rows; the three
+ * sums of the backward pass; norms of the gradient of a row normalization.
  *
  *   mean[c] = sum_i x[i,c] / n      variance[c] = sum_i (x[i,c] - mean[c])^2 / n
  *   mean_square[c] = sum_i x[i,c]^2 / n
@@ -42,7 +42,7 @@ typedef struct row_pairs {
 
 /* The inner loops for elements of one type. */
 typedef struct kernels {
-    size_t size; /* of an element */
+    size_t size; /* size of an element */
     void (*read)(const void *x, int64_t n, double *to);
     void (*merge_rows)(const void *const *rows, const void *const *later, int n, int64_t width,
                        double share, double *mean, double *m2);
@@ -201,7 +201,7 @@ int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *m
 
 /* -- backward ---------------------------------------------------------------------------------- */
 
-/* Gradients and inputs. Of one type they are read as stored, of two types as double. */
+/* Gradients and inputs. Equal types are read as stored, two types as double. */
 typedef struct pair {
     const sr_tensor *g, *x;
     bool alike;

@@ -31,8 +31,8 @@ typedef struct model_decoder {
     sr_status (*start)(void *decoder, const model_source *source, int64_t count, sr_failure *why);
     /* Row i extends the hypothesis of row parent[i] of the previous call by token[i]. In the first
      * call after `start`, parent[i] is a sentence. Writes source_at [rows] unless it is NULL: the
-     * index of the source word, </s> excluded, with the largest attention weight averaged over the
-     * last layer's heads. -1: the source is </s> alone. */
+     * index of the source word with the largest attention weight, averaged over the last layer's
+     * heads. </s> is excluded. -1: the source is </s> alone. */
     sr_status (*step)(void *decoder, int64_t rows, const int32_t *parent, const int32_t *token,
                       int32_t *source_at, sr_failure *why);
     /* Writes natural logs of next-word probabilities for words first .. first + count - 1 of a row

@@ -55,7 +55,7 @@ tensor *model_memory_prepend(model_memory *k, tape *t, int64_t layer, tensor *x)
                    (size_t)there * sizeof(real));
         all = op_concat(t, (tensor *[]){front, x}, 2, 1);
     }
-    /* The older rows move to the front; what falls out there is forgotten. */
+    /* The older rows move to the front; rows before it are dropped. */
     const int64_t T = x->dim[1], fresh = T < k->rows ? T : k->rows;
     const size_t old = (size_t)((k->rows - fresh) * k->width);
     for (int64_t b = 0; b < k->sequences; b++) {

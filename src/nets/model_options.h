@@ -13,10 +13,10 @@ typedef struct model_options {
     char decoder_norm[MODEL_TEXT]; /* transformer: decoder sites */
     char norm_at[MODEL_TEXT];      /* "SITES=METHOD,...", first match wins, before the two above */
     double norm_eps,
-        norm_alpha;      /* NaN: the method's default (alpha: the model's, where it has one) */
+        norm_alpha;      /* NaN: the method's default (alpha: the model's, if the model has one) */
     int64_t layer_scale; /* groups; 0: of METHOD+ls or the method */
     char norm_param[NORM_OPTION_MAX]
-                   [MODEL_TEXT]; /* of norm_option_at(i); "": the method's default */
+                   [MODEL_TEXT]; /* values of norm_option_at(i); "": the method's default */
     bool count_padding;          /* transformer, control: normalizations include padded rows */
     char init[MODEL_TEXT];       /* images: "he" or "pytorch"; "" = he */
     char conv[MODEL_TEXT];       /* images: "winograd" (or ""), "direct": how op_conv2d sums */
@@ -27,8 +27,8 @@ typedef struct model_options {
     char qk_norm[MODEL_TEXT]; /* method of the queries and keys of each head; "" or "none": none */
     double dropout, attention_dropout, relu_dropout;
     char linear_init[MODEL_TEXT]; /* "xavier", "fan-in"; "" = the preset's */
-    double embed_std;             /* of the embedding's entries; NaN: 1/sqrt(d) */
-    int64_t key_size, value_size; /* of an attention head; 0: the preset's */
+    double embed_std;             /* of entries of the embedding; NaN: 1/sqrt(d) */
+    int64_t key_size, value_size; /* sizes of an attention head; 0: the preset's */
     char pooling[MODEL_TEXT];     /* classifiers: "mean", "cls"; "" = the preset's */
     char positions[MODEL_TEXT];   /* classifiers: "sinusoidal", "none"; "" = the preset's */
     /* language models; 0 or "": of the preset. layers: of resnet20 too */

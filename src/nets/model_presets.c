@@ -1,4 +1,4 @@
-/* model_presets.c -- sizes of a model: of an option, else of its preset. */
+/* model_presets.c -- sizes of a model: the option's, else the preset's. */
 #include <math.h>
 #include <string.h>
 

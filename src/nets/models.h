@@ -29,7 +29,7 @@ typedef struct model_row {
        (running text) the window is a size of the model. */
     sr_status (*reach)(model *m, int64_t longest, sr_failure *why);
     void (*free)(model *m);       /* frees what `self` owns; NULL: nothing */
-    size_t size;                  /* of `self` */
+    size_t size;                  /* size of `self` */
     double alpha;                 /* instead of the 0.95 of methods made for text; 0: theirs */
     const model_decoder *decoder; /* NULL: it writes no sentences */
     const model_scorer *scorer;   /* NULL: it parses none */
@@ -58,7 +58,7 @@ struct model {
     /* for each future site, the assignment of norm_at that decides; -1: none; NULL: no norm_at */
     int *assigned;
     tensor *embedding;        /* word embedding [V, d] or NULL; of the source's words */
-    tensor *target_embedding; /* of the target's words, the same one where they have no other */
+    tensor *target_embedding; /* for the target's words, the same one without a second */
     bool gives_nll;           /* set by build */
     /* Set by build: sizes of the memory of a pass, rows in training and in evaluation. */
     int64_t memory_layers, memory_width, memory_rows, memory_eval_rows;
@@ -75,7 +75,7 @@ bool model_obeys(const char *name, const char *key);
 
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why);
 void model_free(model *m);
-/* The model's condition, "" when there is none. */
+/* The model's condition, "" without one. */
 const char *model_condition(const model *m);
 
 /* For model files: a new site at the next depth, normalized as norm_at assigns to its name, else
@@ -88,8 +88,8 @@ model_attention *model_add_attention(model *m, const norm_site *site, int64_t he
 /* Weight of the OLD value in the method's running averages: the option, else the method's. A
  * model's own value replaces the 0.95 of the text methods. */
 double model_norm_alpha(const model *m, const model_options *o, const norm_method *method);
-/* The rows for this site's method: with token_samples every token is a sample of its own.
- * NULL when out of memory. */
+/* The rows for this site's method. With token_samples every token is a separate sample. NULL when
+ * out of memory. */
 const norm_rows *model_rows_for(const norm_site *s, tape *t, const norm_rows *rows);
 
 #endif

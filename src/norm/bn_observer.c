@@ -1,8 +1,8 @@
 /* bn_observer.c -- BN's statistics at a site with another method. They are computed in addition and
  * change nothing else (docs/norms.md 2, 10, 18).
  *
- * Per feature over the n valid rows of the x that the method sees (after a layer scale), g = dL/dy
- * as it arrives at the site:
+ * Per feature over the n valid rows of the method's input x (after a layer scale), g = dL/dy as it
+ * arrives at the site:
  *
  *     forward   mu_B = mean[x]  sigma2_B = mean[(x - mu_B)^2]  psi2_B = mean[x^2]
  *               s = sqrt(sigma2_B + eps)  xhat = (x - mu_B)/s
@@ -13,19 +13,19 @@
  *                   eps)
  *
  * They give the parts of dx that BN and PN-V would have with the gain of this site (1 without gain)
- * at the same g: c_mu = gamma/s sum_g/n and c_sig = gamma/s sum_gx/n; for PN-V sum g x/psi = (s
+ * at the same g. BN: c_mu = gamma/s sum_g/n and c_sig = gamma/s sum_gx/n. PN-V: sum g x/psi = (s
  * sum_gx + mu_B sum_g)/psi. This holds for this one call. Had the site used BN from the start,
  * weights, x and g would differ.
  *
- * The observer computes only what the method does not. Methods over a batch have batch and running
- * statistics. Methods of NORM_FAMILY_SIGMA and releases with sigma2 have the sums too (with the
- * xhat above, or their release's). The sum_gx of the others uses another xhat. For hooks the
- * observer's sum_gx replaces it, and the plain gain replaces MABN's and RepBN's with its factor,
- * while dgamma and dbeta stay the method's. A method that counts padded rows (norm_method.padded)
- * is not synchronized, nor is its observer.
+ * The observer computes only values that the method does not. Methods over a batch have batch and
+ * running statistics. Methods of NORM_FAMILY_SIGMA and releases with sigma2 have the sums too (with
+ * the xhat above, or their release's). The sum_gx of the others uses another xhat. For hooks the
+ * observer's sum_gx replaces it, and the plain gain replaces MABN's and RepBN's with its factor.
+ * dgamma and dbeta stay the method's. A method that counts padded rows (norm_method.padded) is not
+ * synchronized, nor is its observer.
  *
- * eps and alpha are the site's; without an eps of its own, a site uses bn's. Kept: center, 1/s and
- * the sums [d]. */
+ * eps and alpha are the site's; a site without eps uses bn's. Kept: center, 1/s and the sums
+ * [d]. */
 #include "norm/bn_observer.h"
 
 #include <math.h>
@@ -139,9 +139,10 @@ uint32_t norm_site_scalars(const norm_site *s) {
     return s->method->scalars | own | (sums ? observer : 0);
 }
 
-/* Measures the dx that BN would write here, without writing it. The sums cover all n rows, of which
- * this process has v. It stores roots of its own part: of dx_norm_bn^2, its square minus v/n of the
- * correction, with the sign of the part. The squares of the parts then add up to the total. */
+/* Measures the dx that BN would write here, without writing it. The sums cover all n rows; this
+ * process has v of them. It stores roots of this process's part of dx_norm_bn^2: its square minus
+ * v/n of the correction, with the sign of the part. The squares of the parts then add up to the
+ * total. */
 static sr_status measure_dx(const norm_call *own, norm_call *c, const real *dy) {
     const batch_kept *k = own->kept;
     column_passes m = column_passes_valid(own);

@@ -149,7 +149,7 @@ static sr_status call_hook(applied *a, norm_hook_fn *hook, norm_view o) {
     return SR_OK;
 }
 
-/* Records the state from before the call, where it is one of the vectors. */
+/* Records the state from before the call, if it is one of the vectors. */
 static void record_state(norm_call *c) {
     static const char *const vector[] = {
 #define VECTOR_NAME(name) #name,
@@ -338,7 +338,7 @@ tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) in[inputs++] = s->own[i];
     y = tape_push_reading(t, "norm", norm_backward, y, in, a, READS_INPUTS);
-    /* not with a layer scale: what it keeps of x would have to be considered */
+    /* not with a layer scale, which keeps data of x */
     if (!s->method->recompute || a->scale.groups || empty(s, &a->call)) return y;
     return tape_set_recompute(t, y, norm_recompute);
 }

@@ -8,7 +8,7 @@
 
 typedef struct norm_site norm_site;
 
-/* What a hook sees of one pass of a layer. Pointers are valid during the call only. */
+/* A hook's view of one pass of a layer. Pointers are valid during the call only. */
 typedef struct norm_view {
     const norm_site *site;
     const norm_call *call;
@@ -26,7 +26,7 @@ typedef void norm_hook_fn(void *context, const norm_view *o);
 
 /* Statistics of batch normalization and PN-V at a site with another method (bn_observer.c). */
 typedef struct norm_observer_state {
-    double eps, alpha; /* the method's own where it has them */
+    double eps, alpha; /* the method's own, if it has them */
     uint32_t vectors;  /* NORM_BITs that it fills in norm_call.stat */
     /* [features] running statistics; owned; not part of the model's state */
     double *mu, *sigma2, *psi2;

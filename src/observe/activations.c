@@ -1,6 +1,6 @@
 /* activations.c -- massive activations (Sun et al., COLM 2024, arXiv 2402.17762) and saturated
- * inputs (the scatter of Zhu et al., Transformers without Normalization, CVPR 2025, arXiv
- * 2503.10622, as a number).
+ * inputs. Saturation is the scatter of Zhu et al., Transformers without Normalization, CVPR 2025,
+ * arXiv 2503.10622, as a number.
  *
  * Over all entries of the valid rows of x, the tensor that the site normalizes:
  *
@@ -76,7 +76,7 @@ static void count_entries(const activation_input *in, activation_counts *c) {
                 const float f = (float)row[k];
                 uint32_t bits;
                 memcpy(&bits, &f, sizeof bits);
-                bits &= 0x7fffffffu; /* of |x| */
+                bits &= 0x7fffffffu; /* bits of |x| */
                 c[t].bin[bits >> SHIFT]++;
                 if (bits > c[t].top[ACTIVATION_TOP - 1]) insert_top(&c[t], bits);
             }

@@ -26,7 +26,7 @@ typedef struct head_sums {
 
 typedef struct watched {
     attention_scalars *owner;
-    int head; /* of the first of its heads, among all of the model */
+    int head; /* its first head, among all heads of the model */
     bool chosen;
 } watched;
 
@@ -37,7 +37,7 @@ struct attention_scalars {
     int number, shares, heads;  /* share that passes; of this process; of all attentions */
     watched *of;                /* [attentions of the model] */
     head_sums *found;           /* [shares, heads] in this step */
-    int all[KINDS];             /* ids of what is over all heads */
+    int all[KINDS];             /* ids of scalars over all heads */
     int head[KINDS][HEADS_MAX]; /* and of each */
 };
 

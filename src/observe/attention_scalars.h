@@ -14,7 +14,7 @@ attention_scalars *attention_scalars_create(model *m, sr_recorder *r, const hook
                                             sr_failure *why);
 /* Removes the hooks; NULL is fine, here and below. */
 void attention_scalars_free(attention_scalars *a);
-/* Call before the passes of a step; before those of this process's shard `number`. */
+/* Call before the passes of a step, and before the passes of this process's shard `number`. */
 void attention_scalars_begin_step(attention_scalars *a);
 void attention_scalars_enter(attention_scalars *a, int number);
 /* (all processes) After the passes of a step: merges and records all shards. */

@@ -1,5 +1,5 @@
-/* final_pairs.c -- pairs of a normalization's input and output in the final pass, as in figure 2 of
- * Zhu et al., Transformers without Normalization, CVPR 2025 (arXiv 2503.10622).
+/* final_pairs.c -- pairs of a normalization's input and output in the final pass. Figure 2 of Zhu
+ * et al., Transformers without Normalization, CVPR 2025 (arXiv 2503.10622) shows such pairs.
  *
  * The first batch with a valid row at a site gives K random entries of its [n, d], drawn with
  * replacement. Entry i of a site is number
@@ -10,7 +10,7 @@
  *
  *     xhat = (y - beta)/gamma         its output before gain and bias; NaN where gamma is 0
  *
- * of the same pass: batch statistics (of the shard), dropout as in training, trained weights.
+ * in the same pass: batch statistics (of the shard), dropout as in training, trained weights.
  *
  * n needs the last shard, when the tensors of the others are freed already. So a batch of shards
  * passes twice: the first pass counts rows, in the second every shard takes its entries.
@@ -35,7 +35,7 @@ typedef struct site_pairs {
     int64_t total;               /* valid rows of the batch */
     float *x, *y;                /* [wanted]; owned */
     int32_t *feature;            /* -1: another process has it, or not drawn */
-    norm_hook_fn *previous_hook; /* what the site had before */
+    norm_hook_fn *previous_hook; /* the site's earlier hook */
     void *context;
     bool hook_in_batch_mode, want_input;
 } site_pairs;

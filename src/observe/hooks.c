@@ -291,7 +291,7 @@ static sr_status watch_sites(hooks *h, const bool *chosen, bool want_rows, sr_fa
         s->want_rows = want_rows;
         if (!h->recorder) continue;
         k->site = declare_as(h->recorder, s, s->name);
-        if (s->takes_positions && s->options.layer_scale == 0) { /* else mu_B is of x/s */
+        if (s->takes_positions && s->options.layer_scale == 0) { /* else mu_B is from x/s */
             const uint32_t running = isnan(k->alpha) ? 0 : 1u << SR_position;
             k->position = calloc((size_t)s->features, sizeof *k->position);
             if (!k->position) return sr_fail(why, SR_MEMORY, "out of memory for site %s", s->name);

@@ -17,7 +17,7 @@ typedef void hooks_look_fn(void *context, int site, const norm_view *o, sr_failu
 bool *hooks_choose(const model *m, const char *list, bool observed, sr_failure *why);
 /* Shards of a batch (src/train/shards.c). */
 typedef struct hooks_shares {
-    int shares, own; /* of a batch; in this process */
+    int shares, own; /* shards of a batch; in this process */
     bool each;       /* record every shard: sites NAME@1 ... after the first */
     bool together;   /* batch statistics cover all rows: scalars are merged over the processes */
 } hooks_shares;

@@ -41,7 +41,7 @@ struct layer_norms {
     char other[OTHERS][PARAM_NAME];
     int other_id[OTHERS][KINDS];
     real **old;     /* [parameters][count] weights before the update */
-    int64_t chunks; /* of all parameters */
+    int64_t chunks; /* chunks of all parameters */
     squares *part;  /* [chunks] */
     squares *sum;   /* [groups] */
 };

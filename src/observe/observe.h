@@ -20,7 +20,7 @@ typedef struct run_metric_declaration {
 
 /* Texts are copied. */
 typedef struct run_record_options {
-    const char *path;   /* of the run file */
+    const char *path;   /* path of the run file */
     bool force;         /* replace an existing file */
     bool resume;        /* resume the run in an existing file: run_record_copy follows */
     const char *parent; /* files and steps that a resumed run comes from */
@@ -31,10 +31,10 @@ typedef struct run_record_options {
     bool each_share;        /* record every shard, not only the first */
     bool synchronised;      /* batch statistics cover all rows */
     const char *ranks;      /* sr_options.ranks: the rows of statistics; NULL: one process */
-    bool scalars, vectors;  /* of the sites; neither: only steps and evaluations */
+    bool scalars, vectors;  /* datasets of the sites; neither: only steps and evaluations */
     const char *sites;      /* globs separated by commas; each must match a site */
     bool observe_batch;     /* observe statistics of bn and pnv at each site */
-    double observe_alpha;   /* of the observer */
+    double observe_alpha;   /* alpha of the observer */
     bool attention;         /* record attention scalars at the sites of the branches */
     int64_t vectors_every, size_limit, flush_steps;
     int64_t steps, updates;                       /* planned */
@@ -44,7 +44,7 @@ typedef struct run_record_options {
     double flush_seconds;
     const char *sync;                     /* flush, close, none */
     bool final;                           /* a final pass follows */
-    int64_t pairs;                        /* of input and output per site in that pass; 0: none */
+    int64_t pairs;                        /* inputs and outputs per site in that pass; 0: none */
     const run_metric_declaration *metric; /* [metrics] */
     int metrics;
 } run_record_options;
@@ -63,7 +63,7 @@ sr_status run_record_close(run_record *r, const char *status, const char *reason
 /* The same for a run without a step: leaves no file. */
 void run_record_abandon(run_record *r);
 
-/* What resuming needs from a run file. Texts are malloc'd, freed by close. */
+/* Data of a run file that resuming needs. Texts are malloc'd, freed by close. */
 typedef struct run_record_info {
     int64_t last_step; /* readable; 0: none */
     bool complete;     /* the run ended, complete or diverged */

@@ -1,4 +1,4 @@
-/* run_record.h -- what the files of src/observe know of a run's record. */
+/* run_record.h -- the parts of a run's record that the files of src/observe share. */
 #ifndef OBSERVE_RUN_RECORD_H
 #define OBSERVE_RUN_RECORD_H
 
@@ -12,8 +12,8 @@
 struct run_record {
     sr_recorder *recorder;
     model *model;
-    int shares, own_shares;       /* of every batch, of this process */
-    int number;                   /* of this process's shares, that passes */
+    int shares, own_shares;       /* shards of every batch, of this process */
+    int number;                   /* number of the current shard, among this process's */
     hooks *hooks;                 /* NULL unless sites are recorded */
     attention_scalars *attention; /* NULL unless they are asked for */
     activations *activations;     /* NULL unless they are */

@@ -8,13 +8,13 @@
 
 enum { MOVE_MOVED, MOVE_APART, MOVES };
 
-/* True if the site normalizes over the batch and has a running mean of its own, not an
- * observer's. */
+/* True if the site normalizes over the batch and has its own running mean, not an observer's. */
 bool running_moves_of(const norm_site *s);
 extern const char *const running_moves_name[MOVES], *const running_moves_definition[MOVES];
 /* The scalars' ids; check sr_failed. */
 void running_moves_declare(sr_recorder *r, int id[MOVES]);
-/* Of a pass, after its forward pass. NaN without such a running mean, and without rows. */
+/* Takes the moves of a pass, after its forward pass. NaN without such a running mean, and without
+ * rows. */
 void running_moves_take(const norm_view *o, double value[MOVES]);
 
 #endif

@@ -12,7 +12,7 @@ typedef struct shard_stats shard_stats;
 typedef struct parcel {
     double rows, samples, padded;
     double scalar[NORM_SCALAR_COUNT];
-    double move[MOVES];                      /* of the running mean */
+    double move[MOVES];                      /* moves of the running mean */
     const double *vector[NORM_VECTOR_COUNT]; /* [features], NULL: not sent */
     /* [features] mean of the position encoding; NULL: the input has none */
     const double *position;
@@ -32,9 +32,9 @@ int64_t shard_stats_each(const shard_stats *p);
 /* The statistics of a site and pass in numbers [passes, each]. */
 parcel shard_stats_at(const shard_stats *p, const double *numbers, int number, int site);
 
-/* Merges the statistics of part[count] into those of all rows, without vectors. Row counts add up.
- * A scalar becomes a mean over rows, a root of a sum of squares or a maximum, by its definition.
- * The batch and running means are the same in all parts, and so are the moves. */
+/* Merges the statistics of part[count] into statistics of all rows, without vectors. Row counts add
+ * up. A scalar becomes a mean over rows, a root of a sum of squares or a maximum, by its
+ * definition. The batch and running means are the same in all parts, and so are the moves. */
 parcel shard_stats_merge(const parcel *part, int count);
 /* mean [features] of the position encoding over the rows of all parts. */
 void shard_stats_merge_positions(const parcel *part, int count, int64_t features, double *mean);

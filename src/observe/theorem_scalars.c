@@ -72,7 +72,7 @@ static const real *row_at(const norm_view *o, const real *x, int64_t i) {
     return x + norm_row_number(o->call->rows, i) * o->call->features;
 }
 
-/* `most` where it is larger; a NaN stays. */
+/* Raises *most to `value` if that is larger; a NaN stays. */
 static void keep_largest(double *most, double value) {
     if (value > *most || isnan(value)) *most = value;
 }
@@ -82,9 +82,22 @@ static double param_or(const norm_view *o, const char *name, double absent) {
     return i < 0 ? absent : o->call->options->param[i];
 }
 
+static bool of_rows(const norm_method *m) {
+    const uint32_t both = NORM_BIT(mu) | NORM_BIT(sigma2);
+    return strcmp(m->axis, "row") == 0 && (m->uses & both) == both;
+}
+
+static bool of_features(const norm_method *m) {
+    return m->family == NORM_FAMILY_PN || m->family == NORM_FAMILY_PSI;
+}
+
+bool theorem_scalars_apply(const norm_method *m) {
+    return of_rows(m) || of_features(m);
+}
+
 /* -- rows ------------------------------------------------------------------------------------ */
 
-/* What one row adds to: outside is a count, the others are those of the rows before. */
+/* Accumulators over rows: outside is a count, the others are maxima. */
 typedef struct row_numbers {
     double outside, z, exact;
 } row_numbers;
@@ -115,13 +128,12 @@ static void take_row(const norm_view *o, const row_rule *rule, int64_t i, row_nu
 static void look_at_rows(void *of, int site, const norm_view *o, sr_failure *why) {
     const theorem_scalars *t = of;
     const norm_method *m = o->site->method;
-    const uint32_t both = NORM_BIT(mu) | NORM_BIT(sigma2);
     const row_rule rule = {param_or(o, "unbiased", 0), param_or(o, "C", 1), param_or(o, "k", 0),
                            param_or(o, "placement", 0) != 0};
     const int64_t n = o->call->rows->valid;
     row_numbers found = {0, 0, 0};
     (void)why;
-    if (strcmp(m->axis, "row") != 0 || (m->uses & both) != both || !o->x || !o->y || n == 0) return;
+    if (!of_rows(m) || !o->x || !o->y || n == 0) return;
     for (int64_t i = 0; i < n; i++) take_row(o, &rule, i, &found);
     const double value[] = {found.outside / (double)(n * o->call->features), found.z, found.exact};
     const int count = rule.C != 0 && rule.k != 0 ? 3 : 1;
@@ -136,7 +148,7 @@ typedef struct column_sums {
     double g2, dx2;
 } column_sums;
 
-/* s of the call. PN divides by a running value, which Gamma = mean[xhat^2] tells. */
+/* s of the call. PN divides by a running value, found from Gamma = mean[xhat^2]. */
 static double divisor_of(const norm_view *o, int64_t k) {
     const double psi2_B = o->call->stat[NORM_psi2_B][k], Gamma = o->call->stat[NORM_Gamma_t][k];
     if (o->site->method->family == NORM_FAMILY_PSI) return sqrt(psi2_B + o->call->options->eps);
@@ -198,10 +210,10 @@ static void measure_rows(const norm_view *o, double value[NUMBERS]) {
 
 static void look_at_features(void *of, int site, const norm_view *o, sr_failure *why) {
     const theorem_scalars *t = of;
-    const norm_family family = o->site->method->family;
-    const bool pn = family == NORM_FAMILY_PN;
+    const norm_method *m = o->site->method;
+    const bool pn = m->family == NORM_FAMILY_PN;
     double value[NUMBERS];
-    if (!(pn || family == NORM_FAMILY_PSI) || !o->x || !o->dx || o->call->rows->valid == 0) return;
+    if (!of_features(m) || !o->x || !o->dx || o->call->rows->valid == 0) return;
     column_sums *sum = calloc((size_t)o->call->features, sizeof *sum);
     if (!sum) {
         sr_fail(why, SR_MEMORY, "out of memory for the features of %s", o->site->name);

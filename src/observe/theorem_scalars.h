@@ -1,4 +1,4 @@
-/* theorem_scalars.h -- what the papers' theorems say about rows and features of a site. */
+/* theorem_scalars.h -- quantities of the papers' theorems on rows and features of a site. */
 #ifndef OBSERVE_THEOREM_SCALARS_H
 #define OBSERVE_THEOREM_SCALARS_H
 
@@ -6,7 +6,9 @@
 
 typedef struct theorem_scalars theorem_scalars;
 
-/* Declares the scalars before the first step. features: also those of the backward pass, whose
+/* Whether a site with this method gets any of the scalars. */
+bool theorem_scalars_apply(const norm_method *m);
+/* Declares the scalars before the first step. features: also scalars of the backward pass, whose
  * sums must cover this process's rows alone. NULL on failure. Recorder and hooks outlive it. */
 theorem_scalars *theorem_scalars_create(sr_recorder *r, hooks *h, bool features, sr_failure *why);
 void theorem_scalars_free(theorem_scalars *t);

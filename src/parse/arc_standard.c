@@ -1,6 +1,6 @@
-/* arc_standard.c -- states and transitions of the arc-standard parser (Nivre, Incrementality in
- * deterministic dependency parsing, 2004; Chen and Manning, A fast and accurate dependency parser
- * using neural networks, 2014; docs/models.md 8).
+/* arc_standard.c -- states and transitions of the arc-standard parser. Sources: Nivre,
+ * Incrementality in deterministic dependency parsing, 2004; Chen and Manning, A fast and accurate
+ * dependency parser using neural networks, 2014; docs/models.md 8.
  *
  * A word gets its left dependents from the nearest to the farthest, its right ones likewise. The
  * newest is the outermost, so two numbers per side are enough.

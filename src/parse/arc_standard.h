@@ -23,7 +23,7 @@ enum { ARC_PLACES = 18, ARC_CHILDREN = 12, ARC_NONE = -1 };
 typedef struct arc_state {
     int32_t words;  /* n */
     int32_t front;  /* first word of the buffer; n + 1: it is empty */
-    int32_t depth;  /* of the stack, ROOT included */
+    int32_t depth;  /* depth of the stack, ROOT included */
     bool one_root;  /* ROOT gets exactly one dependent, at the end */
     int32_t room;   /* capacity of the arrays, in nodes */
     int32_t *stack; /* [depth] */

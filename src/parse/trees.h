@@ -53,7 +53,7 @@ typedef struct tree_field {
 typedef struct tree_word {
     tree_field form, coarse, fine, label; /* one POS: coarse is fine; label "_": none */
     int32_t head;
-    int64_t line;    /* of the file, from 1 */
+    int64_t line;    /* line of the file, from 1 */
     size_t at, size; /* bytes of that line in the file, without its end */
 } tree_word;
 

@@ -1,5 +1,5 @@
-/* The tables of a figure: the analyses that its template names, with run files in the place of
- * {run}, run side by side, and their tables turned into data files. */
+/* The tables of a figure. Runs the analyses that its template names side by side, with run files in
+ * place of {run}, and turns their tables into data files. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ bool plot_table_of_each(const plot_table *t) {
     return false;
 }
 
-/* The only run in the command; 0 when it is of all. */
+/* The only run in the command; 0 if it covers all. */
 static int run_of(const plot_table *t, int run) {
     int number = 0;
     for (int i = 0; i < t->words && !number; i++)
@@ -106,8 +106,8 @@ static sr_status list_add(job_list *l, const plot_sources *from, const plot_tabl
     return status;
 }
 
-/* A report tries figures with runs that may be refused. Analyses of all runs take the longest, so
- * they wait until no earlier table refuses a run. */
+/* A report tries figures with runs that may be rejected. Analyses of all runs take the longest, so
+ * they wait until no earlier table rejects a run. */
 static bool table_waits(const plot_sources *from, const plot_table *table) {
     if (!from->refusal || plot_table_of_each(table)) return false;
     for (const plot_table *before = from->template->table; before < table; before++)
@@ -129,7 +129,7 @@ static sr_status list_fill(job_list *l, const plot_sources *from, bool waiting, 
 }
 
 /* Removes the output of analyses that failed. If the table is required, its first failure is the
- * figure's, and it refuses the run. So do later ones of {run}; one of {run2} may fit as {run1}. */
+ * figure's, and it rejects the run. So do later ones of {run}; one of {run2} may fit as {run1}. */
 static void list_judge(const job_list *l, const plot_table *t, const plot_sources *from,
                        sr_failure *first) {
     const bool each = plot_table_of_each(t);
@@ -166,8 +166,8 @@ static sr_status lacks_epochs(const plot_sources *from, bool *lacks, sr_failure 
     return status;
 }
 
-/* The first failure in the order of the tables; the others are judged nevertheless, for the runs
- * that they refuse. */
+/* The first failure in the order of the tables; the others are checked nevertheless, for the runs
+ * that they reject. */
 sr_status plot_tables_make(const plot_sources *from, plot_data *data, sr_failure *why) {
     const plot_template *t = from->template;
     job_list l[2] = {{0}, {0}};

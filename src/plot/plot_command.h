@@ -13,7 +13,7 @@ typedef struct plot_sources {
     int runs;
     const char *directory;               /* for tables and data files */
     const struct plot_table_cache *kept; /* NULL: none */
-    sr_failure *refusal; /* [runs] zeroed: set for runs that an analysis refused; or NULL */
+    sr_failure *refusal; /* [runs] zeroed: set for runs that an analysis rejected; or NULL */
 } plot_sources;
 
 /* Whether the table has an analysis for each run, and none of all at once. */

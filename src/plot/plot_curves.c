@@ -22,7 +22,7 @@
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-/* A table file while it is read: column numbers of what the figure wants. */
+/* A table file while it is read: numbers of the columns in the figure. */
 typedef struct reader {
     plot_tsv tsv;
     char path[2 * PLOT_PATH];
@@ -110,7 +110,7 @@ static sr_status count_row(plot_data *d, const reader *r, sr_failure *why) {
 typedef struct bucket {
     double *value[PLOT_VALUES]; /* [count] each */
     int64_t capacity[PLOT_VALUES], count, number;
-    double x;                 /* where it is drawn */
+    double x;                 /* drawn position */
     bool finite[PLOT_VALUES]; /* this curve has a value */
 } bucket;
 
@@ -122,7 +122,7 @@ static double bounded(double value) {
     return fmax(-most, fmin(most, value));
 }
 
-/* What the whole table spans: fmin and fmax pass over NaN. */
+/* Range of the whole table: fmin and fmax skip NaN. */
 static void note_range(plot_data *d, int i, const double *value, int64_t count) {
     for (int64_t k = 0; k < count; k++) {
         if (!isfinite(value[k])) continue;
@@ -265,7 +265,7 @@ static sr_status keep_columns(plot_data *d, const reader *r, sr_failure *why) {
 /* The sites of a run, while the rows of its table are copied. */
 typedef struct plot_sites {
     const sr_runfile *run; /* NULL: the table gets no depth */
-    int column;            /* of the site in the table */
+    int column;            /* column of the site in the table */
     bool *seen;            /* [sites] */
 } plot_sites;
 
@@ -277,7 +277,7 @@ static sr_status sites_begin(plot_sites *s, const plot_data *d, const reader *r,
     return s->seen ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
 
-/* -1: the row is of no site. */
+/* -1: the row belongs to no site. */
 static int64_t sites_depth(plot_sites *s, const reader *r) {
     const int64_t site = sr_run_find_site(s->run, r->tsv.cell[s->column]);
     if (site < 0) return -1;
@@ -302,8 +302,8 @@ static void sites_left_out(const plot_sites *s, char text[PLOT_LEFT_OUT]) {
     if (more) snprintf(text + used, PLOT_LEFT_OUT - used, " and %lld more", (long long)more);
 }
 
-/* gnuplot reads quotes as quotes and `#` as a comment: cells lose both, as in_data() of style.gp
- * does; and, as plot_quote, what is no character of a line. */
+/* gnuplot reads quotes as quotes and `#` as a comment: cells lose both, as in in_data() of
+ * style.gp. As in plot_quote, they also lose bytes that are no character of a line. */
 static void copy_cells(const reader *r, FILE *out) {
     for (int i = 0; i < r->tsv.columns; i++) {
         if (i) fputc('\t', out);
@@ -410,7 +410,7 @@ sr_status plot_data_lacks_epochs(const plot_table *table, const char *directory,
         sr_failure unread = {0};
         const sr_status one =
             there ? run_lacks_epochs(table, directory, run, lacks, &unread) : SR_OK;
-        /* what is wrong in a table is told when it is drawn */
+        /* faults of a table are reported when it is drawn */
         if (one == SR_IO || one == SR_MEMORY) *why = unread, status = one;
     }
     return status;

@@ -10,24 +10,24 @@
 enum { PLOT_LEFT_OUT = 200 };
 
 typedef struct plot_curve {
-    int run;                 /* from 1; 0 when the table is of all runs */
+    int run;                 /* from 1; 0 when the table covers all runs */
     char key[256];           /* cells of the key columns, joined with a space */
     char site[SR_NAME_SIZE]; /* its cell of the key column `site`; "" without one */
     int64_t rows;
-    double low, high; /* of x */
+    double low, high; /* range of x */
 } plot_curve;
 
 typedef struct plot_data {
     const plot_table *table;
-    const plot_run *run; /* of a table of each run; NULL: it is of all runs */
-    const char *x;       /* column of x: the table's; "step" in place of epochs that no one gave */
+    const plot_run *run; /* for a table of each run; NULL: it covers all runs */
+    const char *x;       /* column of x: the table's; "step" in place of missing epochs */
     plot_curve *curve;
     int curves;
-    int64_t capacity;        /* of curve */
+    int64_t capacity;        /* capacity of curve */
     int finite[PLOT_VALUES]; /* curves with a finite value of y[i] */
     double least[PLOT_VALUES], positive[PLOT_VALUES], largest[PLOT_VALUES]; /* finite; or NaN */
-    /* of the data file of a table without a `curves` line; one with sites of one run has their
-     * depth as the last */
+    /* columns of the data file of a table without a `curves` line. A table with sites of one run
+     * has their depth as the last one. */
     char *column[PLOT_COLUMNS];
     int columns;
     char (*left_out)[PLOT_LEFT_OUT]; /* [runs + 1] names of sites without a row */

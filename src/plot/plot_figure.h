@@ -19,8 +19,8 @@ typedef struct plot_request {
     plot_choice choice;
     plot_controls controls;
     bool keep, force; /* force: a report may replace a page that is not one */
-    bool interactive; /* report: with the panels of statrec view in a file of their own */
-    int each; /* report: runs with figures and tables of their own, or a line in a figure; from 1 */
+    bool interactive; /* report: with the panels of statrec view in a separate file */
+    int each; /* report: runs with separate figures and tables, or a line in a figure; from 1 */
 } plot_request;
 
 /* Fills in the request's options. Fails on options and on a number of runs that the figure does not
@@ -29,9 +29,9 @@ sr_status plot_figure_choose(plot_template *t, const plot_request *request, int 
                              sr_failure *why);
 /* Draws the figure; after plot_figure_choose. */
 sr_status plot_figure(plot_template *t, const plot_request *request, sr_failure *why);
-/* Draws every figure of the templates that these runs allow into the directory request->output,
- * figures of one run once for each of the first request->each runs, with tables, and an index.html
- * that holds it all together. */
+/* Draws every figure of the templates that these runs allow into the directory request->output.
+ * Figures of one run are drawn once for each of the first request->each runs, with tables. An
+ * index.html shows all of it. */
 sr_status plot_report(const plot_request *request, sr_failure *why);
 
 #endif

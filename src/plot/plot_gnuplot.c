@@ -24,8 +24,8 @@
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-/* Figures take one or two, of the largest reports some; a run file may hold what nobody thought
-   of. */
+/* Figures take one or two, figures of the largest reports a few. The limit protects against
+   unexpected run files. */
 enum { GNUPLOT_SECONDS = 60 };
 
 /* -- the script ------------------------------------------------------------------------------ */
@@ -77,7 +77,7 @@ static void write_terminal(const plot_job *job, FILE *out) {
             dots[job->format], job->template->height);
 }
 
-/* Of the validation loss; "nats" unless the run declares another. */
+/* Unit of the validation loss; "nats" unless the run declares another. */
 static const char *loss_unit(const plot_run *run) {
     const sr_run_metric *m = metric_named(run->file, "valid_loss", strlen("valid_loss"));
     return m && strncmp(m->unit, "nats", 4) != 0 ? m->unit : "nats";
@@ -112,8 +112,8 @@ static void write_value(FILE *out, const char *table, const char *value, int col
     fprintf(out, "%s_%s_finite = %d\n", table, value, finite);
 }
 
-/* Writes a value for the end of an axis; 1 if there is none, so that the axis stays usable. A
- * user's column gets a number only: its name may clash with a variable. */
+/* Writes a value for the end of an axis; 1 without one, so that the axis stays usable. A user's
+ * column gets a number only: its name may clash with a variable. */
 static void write_end(FILE *out, const plot_table *t, int i, const char *which, double value) {
     if (isnan(value)) value = 1;
     if (!t->open[i]) fprintf(out, "%s_%s_%s = %.9g\n", t->name, t->y[i], which, value);
@@ -168,7 +168,7 @@ static void write_data(const plot_job *job, const plot_data *d, FILE *out) {
     write_columns(d, job->labels->runs, out);
 }
 
-enum { LOOKS = 24 }; /* of style.gp */
+enum { LOOKS = 24 }; /* line styles of style.gp */
 
 /* A run has the same look in all figures of a report; the other looks follow. */
 static void write_looks(const plot_job *job, FILE *out) {
@@ -242,7 +242,7 @@ static sr_status copy_file(const char *from, const char *to, sr_failure *why) {
     return status;
 }
 
-/* style.gp of the template's own directory, else of the places where templates are. */
+/* style.gp of the template's own directory, else of the template directories. */
 static sr_status copy_style(const plot_job *job, sr_failure *why) {
     char from[2 * PLOT_PATH], to[2 * PLOT_PATH], directory[PLOT_PATH];
     snprintf(to, sizeof to, "%s/style.gp", job->directory);
@@ -267,7 +267,7 @@ static sr_status remove_date(const char *path, sr_failure *why) {
         matched = c == mark[matched] ? matched + 1 : c == mark[0];
     bool good = !ferror(f);
     if (matched == sizeof mark - 1) {
-        /* one byte behind the mark was read */
+        /* one byte after the mark was read */
         long at = ftell(f) - (long)sizeof mark, length = (long)sizeof mark;
         good = at >= 0 && fseek(f, at + length - 1, SEEK_SET) == 0;
         for (int c; good && (c = getc(f)) != ')' && c != EOF;) length++;

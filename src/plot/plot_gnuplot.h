@@ -25,8 +25,8 @@ typedef struct plot_job {
     const char *earlier; /* a report: the drawing that had this name; else "" (plot_reuse.h) */
 } plot_job;
 
-/* Writes text between single quotes for gnuplot, control bytes as spaces. A quote becomes a string
- * of its own: gnuplot 5.4 reads the second of two doubled quotes in a row as the end. */
+/* Writes text between single quotes for gnuplot, control bytes as spaces. A quote becomes a
+ * separate string: gnuplot 5.4 reads the second of two doubled quotes in a row as the end. */
 void plot_quote(FILE *out, const char *text);
 /* Writes a line VARIABLE = 'text'; the format makes the variable. */
 __attribute__((format(printf, 3, 4))) void plot_assign(FILE *out, const char *text,

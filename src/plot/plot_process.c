@@ -23,7 +23,7 @@
 
 enum { CANNOT_EXEC = 127, CANNOT_START = 126 };
 
-/* gnuplot prints the command that failed, a mark under it, then `"FILE" line N: what is wrong`. */
+/* gnuplot prints the command that failed, a mark under it, then `"FILE" line N: ` and the error. */
 static bool names_line(const char *line) {
     const char *at = line[0] == '"' ? strstr(line, " line ") : NULL;
     if (!at) return false;
@@ -46,7 +46,7 @@ void plot_error_line(const char *path, char *line, size_t size) {
             c += bytes ? bytes : 1;
         }
         if (strncmp(next, "stat", 4) == 0 && strstr(next, ": warning: "))
-            continue; /* of a program of ours, in front of why it ended; gnuplot's is a failure */
+            continue; /* a line of our programs before the reason they ended */
         const bool named = names_line(next);
         if (named || (!found && next[strspn(next, " ")])) snprintf(line, size, "%s", next);
         found = line[0] != 0;
@@ -80,7 +80,7 @@ static const plot_program *find_link(const char *name) {
     return NULL;
 }
 
-/* Its name and its signals are as if it were begun anew; what is at our exit is not for it. */
+/* Its name and its signals are reset as in a new program; our exit handlers do not run in it. */
 static void run_linked(const plot_program *program, char *const *argv) {
     int argc = 0;
     if (signal(SIGTERM, SIG_DFL) == SIG_IGN) signal(SIGTERM, SIG_IGN);
@@ -160,7 +160,7 @@ typedef struct running {
     pid_t pid;
     int at, watch, state;
     double end;
-    bool late, told; /* told: to end; a second time would leave it no time to put things away */
+    bool late, told; /* told: it got the signal to end, and gets no second one */
 } running;
 
 static sr_status begin(const plot_process *p, int at, running *r, sr_failure *why) {
@@ -233,7 +233,7 @@ typedef struct list {
     sr_failure *each, first;
 } list;
 
-/* Those that may fail do not end the list, unless we were told to end. */
+/* Failures of processes that may fail do not end the list, unless we got a signal to end. */
 static void list_failed(list *l, int at, const sr_failure *one) {
     if (l->each) l->each[at] = *one;
     if ((l->each && one->status != SR_STATE) || at >= l->failed) return;

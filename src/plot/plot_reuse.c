@@ -75,7 +75,7 @@ bool plot_key_fits(const plot_key *k, const char *drawing) {
     size_t size = 0;
     char *text = read_file(drawing, &size);
     if (!text) return false;
-    size_t begin = size ? size - 1 : 0; /* of the last line */
+    size_t begin = size ? size - 1 : 0; /* start of the last line */
     while (begin > 0 && text[begin - 1] != '\n') begin--;
     write_line(k, hash_bytes(text, begin), line);
     const bool fits = size - begin == strlen(line) && memcmp(text + begin, line, size - begin) == 0;

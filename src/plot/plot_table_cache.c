@@ -1,8 +1,8 @@
-/* plot_table_cache.c -- figures of a report ask the same of the same runs, and so does the next
- * report. A file in the report's folder has a table and its key: the program, the words of the
- * command, and what identifies each run file. A table counts only where the whole key is equal and
- * the table has its checksum. Processes write under a name of their own and rename: a file is
- * whole when it appears.
+/* plot_table_cache.c -- a cache of tables: figures of a report, and the next report, need the same
+ * tables of the same runs. A file in the report's folder has a table and its key: the program, the
+ * words of the command, and the identity of each run file. A table counts only where the whole key
+ * is equal and the table has its checksum. Processes write under a temporary name and rename: a
+ * file is complete when it appears.
  */
 #include "plot/plot_table_cache.h"
 
@@ -77,7 +77,7 @@ static void path_of(const char *folder, const key *k, char path[2 * PLOT_PATH]) 
 
 /* -- files ----------------------------------------------------------------------------------- */
 
-/* malloc'd; NULL where it is not the table of this key. */
+/* malloc'd; NULL if it is not the table of this key. */
 static char *read_table(const char *path, const key *k, uint64_t *size) {
     header h;
     struct stat st;

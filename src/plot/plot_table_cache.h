@@ -5,7 +5,7 @@
 #include "plot/labels/plot_runs.h"
 #include "plot/plot_process.h"
 
-#define PLOT_TABLE_PREFIX ".table-" /* of the names of its files */
+#define PLOT_TABLE_PREFIX ".table-" /* prefix of its file names */
 
 /* Folders of the report that is being made, and of the one before, which need not exist. */
 typedef struct plot_table_cache {
@@ -14,10 +14,10 @@ typedef struct plot_table_cache {
     int runs;
 } plot_table_cache;
 
-/* As plot_process_run_all, with each[count]. Takes the output of a process from the cache where an
- * earlier one had the same program, words and run files, and keeps the others' output. A run file
- * is the same if its size, time of change and the checksum of its trailer are; a file without a
- * valid trailer is never the same. c NULL: runs them all. */
+/* As plot_process_run_all, with each[count]. If an earlier process had the same program, words and
+ * run files, its output comes from the cache. Else the output is kept. A run file is the same if
+ * its size, its time of change and the checksum of its trailer are the same. A file without a valid
+ * trailer is never the same. c NULL: runs them all. */
 sr_status plot_table_cache_run(const plot_table_cache *c, const plot_process *p, int count,
                                sr_failure *each, sr_failure *why);
 

@@ -9,7 +9,7 @@
 
 enum { COLUMNS = PLOT_COLUMNS };
 
-/* Length of the escape at `at` and its byte; 0: it is none. */
+/* Length of the escape at `at` and its byte; 0: no escape. */
 static int escape_at(const char *at, char *byte) {
     static const char letter[] = "tn\\", means[] = "\t\n\\";
     const char *found = at[0] == '\\' && at[1] ? strchr(letter, at[1]) : NULL;

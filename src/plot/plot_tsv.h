@@ -28,7 +28,7 @@ int plot_tsv_find(const plot_tsv *t, const char *column); /* -1 when absent */
 /* *more: cell[] holds the next row. A row with other columns than the header, or a last line
  * without its newline, is a failure. */
 sr_status plot_tsv_next(plot_tsv *t, bool *more, sr_failure *why);
-/* The number in a cell; a cell that is none is a failure. */
+/* The number in a cell; a cell without one is a failure. */
 sr_status plot_tsv_real(const plot_tsv *t, int column, double *value, sr_failure *why);
 
 #endif

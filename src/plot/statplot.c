@@ -1,5 +1,5 @@
 /* statplot: figures from run files. Runs the analyses that a template names, reduces their tables
- * to what a page can show, and lets gnuplot draw. */
+ * to the resolution of a page, and lets gnuplot draw. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 #include "plot/template/plot_template.h"
 #include "statrec/runfile.h"
 
-enum { CHOICES = 32 }; /* of all figures */
-#define EACH "24"      /* runs of a report with things of their own */
+enum { CHOICES = 32 }; /* choices of all figures */
+#define EACH "24"      /* runs of a report with their own figures */
 
 typedef struct settings {
     option_text output, labels, title, size, site, stat, metric, step, published_table, xrange,
@@ -90,8 +90,8 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* -- options that figures declare ------------------------------------------------------------ */
 
-/* The rows above and one for every choice. Those of the figure that is asked for have its words
- * and its default; those of other figures are there to be told apart from misspellings. */
+/* The rows above and one for every choice. Choices of the requested figure have its words and its
+ * default. Choices of other figures are there to distinguish them from misspellings. */
 typedef struct choices {
     option row[ROWS + CHOICES];
     struct {
@@ -157,7 +157,7 @@ static sr_status add_others(plot_template *t, void *self, sr_failure *why) {
 
 /* figure: NULL, or the template whose choices come first. */
 static void choices_make(choices *c, const plot_template *figure) {
-    sr_failure ignored = {0}; /* drawing tells what is wrong with the templates */
+    sr_failure ignored = {0}; /* drawing reports faults of the templates */
     *c = (choices){.count = 0};
     memcpy(c->row, rows, sizeof rows);
     if (figure) add_choices(c, figure, true);
@@ -183,7 +183,7 @@ static bool takes_row(const plot_template *t, const char *key) {
     return true;
 }
 
-/* What is left is what the figure takes: its help has nothing that it refuses. */
+/* Keeps the options that the figure takes: its help lists nothing that it rejects. */
 static void keep_own(choices *c, const plot_template *t) {
     int kept = 0;
     for (int i = 0; i < ROWS + (t ? c->own : 0); i++)
@@ -306,8 +306,8 @@ static void print_help(int argc, char **argv) {
 ANALYSES(DECLARE)
 static const plot_program analyses[] = {ANALYSES(LINK)};
 
-/* Whether there is a file that is of none of the formats that statplot writes; of SVG, of gnuplot;
- * of a table, with its program. */
+/* Whether a file exists in none of the formats that statplot writes: PDF, PNG, gnuplot's SVG,
+ * stat-table's tables. */
 static bool is_other_file(const char *path) {
     char first[1024] = "";
     FILE *in = fopen(path, "r");
@@ -318,15 +318,15 @@ static bool is_other_file(const char *path) {
            (size == 0 || (!strstr(first, "GNUPLOT") && !strstr(first, "program: stat-table ")));
 }
 
-/* On standard output, as other programs do: a name that the user did not give, and the loss of a
- * file that no call of statplot wrote. */
+/* Prints on standard output, as other programs do: a name that the user did not give, and the loss
+ * of a file that no call of statplot wrote. */
 static void tell_written(const char *output, bool named, bool replaces) {
     if (*output && strcmp(output, "-") != 0 && (!named || replaces))
         printf("%s: written%s\n", output, replaces ? ", in place of another file" : "");
 }
 
-/* Draws a report, a table or a figure, in the order in which names are looked up. The runs are
- * opened here and nowhere else. */
+/* Draws a report, a table or a figure; names are looked up in this order. The runs are opened here
+ * and nowhere else. */
 static sr_status draw(const char *name, char **paths, int count, plot_request *request,
                       sr_failure *why) {
     plot_template t;

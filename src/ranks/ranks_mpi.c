@@ -1,9 +1,9 @@
 /* ranks_mpi.c -- processes connected by MPI.
  *
  * Every collective starts without waiting; settle waits for it. So the wait ends with the name of a
- * rank that died, failed or does not answer. Four communicators: collectives of all ranks; shards
- * to their owners; shards back, whose order differs between ranks; failures, which any rank may
- * send at any time.
+ * rank that died, failed or does not answer. Four communicators. One for collectives of all ranks;
+ * one for shards to their owners; one for shards back, whose order differs between ranks. One for
+ * failures, which any rank may send at any time.
  *
  * kill with signal 0 detects dead ranks of the same host; the launcher or the timeout detects
  * others.
@@ -326,7 +326,7 @@ sr_status ranks_mpi_open(ranks *k, sr_failure *why) {
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         launched = launched || getenv(variables[i]);
     if (!launched) return SR_OK;
-    /* Open MPI spins in its own waits (begin, end). Only mpirun tells it when cores are short. */
+    /* Open MPI spins in its own waits (begin, end). Only mpirun informs it that cores are short. */
     if (strcmp(k->launcher, "srun") == 0) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &got) != MPI_SUCCESS)
         return sr_fail(why, SR_LIBRARY, "MPI: it cannot start");

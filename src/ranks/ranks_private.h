@@ -24,16 +24,16 @@ struct ranks {
     bool all_know;        /* every rank has the failure that ends the run */
     char text[160];       /* ranks_describe */
     const char *launcher; /* "mpirun", "srun", "": none */
-    void *own;            /* of the kind */
+    void *own;            /* data of the kind of ranks */
 };
 
 struct ranks_transfer {
     ranks *ranks;
-    int64_t length, width; /* of a row, of this rank's shard */
+    int64_t length, width; /* length of a row, width of this rank's shard */
     const int *parts;      /* [count]; the caller's */
     int total;             /* their sum */
     real *piece;           /* [total, width] */
-    void *own;             /* of the kind */
+    void *own;             /* data of the kind of ranks */
 };
 
 /* The start of rank r's shard of a row; r = count: the end. */

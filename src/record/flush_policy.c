@@ -1,5 +1,6 @@
 /* flush_policy.c -- when buffered rows are flushed: after options.flush_steps rows, and at the
- * latest options.flush_seconds after a row was put, however long the next step or evaluation takes.
+ * latest options.flush_seconds after a row was put. The duration of the next step or evaluation
+ * does not matter.
  *
  * There is no thread and no signal, since the host program may use HDF5, too. Every call of the
  * recorder checks the clock. The end of a step also counts the duration of the last step. Before

@@ -31,8 +31,8 @@ static sr_status check_old(const char *path, bool force, sr_failure *why) {
     return SR_OK;
 }
 
-/* Rejects a file that another run is writing, in this process or another. Only a lock of the system tells that for certain;
- * with force, a lock file does not count. */
+/* Rejects a file that another run is writing, in this process or another. Only a lock of the system
+ * is certain; with force, a lock file does not count. */
 static sr_status check_writer(const char *part, bool force, sr_failure *why) {
     if (!force && lock_file_is_held(part)) return lock_file_refuse(part, why);
     if (!writer_lock_is_held_by_system(part)) return SR_OK;
@@ -141,7 +141,7 @@ static int rename_new(const char *from, const char *to) {
     if (link(from, to) == 0) {
         if (unlink(from) == 0) return 0;
         const int reason = errno;
-        unlink(to), errno = reason; /* one name, the one that the failure tells */
+        unlink(to), errno = reason; /* one name, the one in the message */
         return -1;
     }
     if (errno == EEXIST) return -1;

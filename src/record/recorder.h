@@ -65,7 +65,7 @@ struct sr_recorder {
     sr_run_site *site;                     /* [site_capacity] */
     site_state *state;                     /* [site_capacity] */
     uint32_t *expected, *expected_scalars; /* [site_capacity] */
-    map names;                             /* of the sites */
+    map names;                             /* names of the sites */
     run_embedding *embedding;
     int embeddings;
 
@@ -74,12 +74,12 @@ struct sr_recorder {
     char *copied[COPY_TEXTS];      /* texts of /copy; NULL: the run is not a copy */
     const sr_run_info *source_end; /* of a copy: finished and wall_seconds; NULL: from the clock */
 
-    bool copies;  /* declared like an existing file: what it holds is kept, right or wrong */
+    bool copies;  /* declared like an existing file: its contents are kept, right or wrong */
     bool started; /* declared, in SWMR */
     bool in_step, keeps_vectors;
     int64_t step;      /* current or last, -1 before the first */
     int64_t ended;     /* last step that ended in this process; -1: none */
-    int64_t eval_step; /* of the newest evaluation, -1 before the first */
+    int64_t eval_step; /* step of the newest evaluation, -1 before the first */
     double eval_epoch;
     bool in_eval;
     int64_t every;       /* spacing of vectors; 0 = never */
@@ -90,12 +90,12 @@ struct sr_recorder {
     int64_t unflushed;                /* rows since the last flush */
     bool waits;                       /* anything is buffered */
     double clock_start, seconds_before;
-    double clock_flush; /* of the last flush, or when the oldest buffered row was put */
+    double clock_flush; /* time of the last flush, or when the oldest buffered row was put */
     double clock_row;   /* end of the last row */
     double row_seconds; /* duration of the last row */
-    double own_seconds; /* of the recorder, sr_add_seconds included */
+    double own_seconds; /* time in the recorder, sr_add_seconds included */
     pid_t owner;        /* the process that may write */
-    dev_t device;       /* of PATH.part */
+    dev_t device;       /* device of PATH.part */
     ino_t inode;
     bool resuming; /* options.resume, and nothing is copied yet */
     bool replaces; /* PATH existed at the start and options.force replaces it */

@@ -4,7 +4,7 @@
 
 #include "record/recorder.h"
 
-/* sr_create. copies: options and sites are those of an existing file and are not rejected. */
+/* sr_create. copies: options and sites come from an existing file and are not rejected. */
 sr_recorder *recorder_create(const char *path, const sr_options *options, bool copies,
                              sr_failure *why);
 /* SR_OK, or the status of the first failure. */

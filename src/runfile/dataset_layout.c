@@ -144,7 +144,7 @@ void run_chunk_vectors(const run_layout *l, int64_t chunk[2]) {
 
 /* -- sizes ----------------------------------------------------------------------------------- */
 
-/* Columns of /vectors/<v> in chunks to which a site will write. */
+/* Columns of /vectors/<v> in chunks that a site will write to. */
 static int64_t allocated_columns(const run_layout *l, int v, int64_t columns) {
     int64_t total = 0, done = 0; /* chunks below `done` are counted */
     for (int64_t i = 0; i < l->sites; i++) {
@@ -199,7 +199,7 @@ int64_t run_project(const run_layout *l, int64_t every) {
 
 int64_t run_spacing(const run_layout *l, int64_t limit) {
     int64_t rest = limit - run_project(l, 0), row = run_vector_bytes(l);
-    if (row == 0) return 1; /* unreached: asked where there are vectors */
+    if (row == 0) return 1; /* unreached: called only with vectors */
     int64_t rows = clamp(rest / row, 1, l->planned_steps > 0 ? l->planned_steps : 1);
     return l->planned_steps > 0 ? divide_up(l->planned_steps, rows) : 1;
 }

@@ -66,11 +66,11 @@ typedef struct run_embedding {
 typedef struct run_layout {
     int64_t sites, width;             /* S, W */
     const sr_run_site *site;          /* [sites] */
-    const uint32_t *expected;         /* [sites] bits 1u << sr_vector: what each site will put */
+    const uint32_t *expected;         /* [sites] bits 1u << sr_vector: vectors of each site */
     const uint32_t *expected_scalars; /* [sites] bits 1u << sr_scalar */
     bool scalars, vectors;            /* recorded at all */
     bool spectra, final, running;
-    int64_t pairs; /* of each site, below /final; 0: none */
+    int64_t pairs; /* pairs of each site, below /final; 0: none */
     int metrics;
     bool has_host;                          /* custom scalars or ranks */
     const char *ranks;                      /* sr_options.ranks, or "" */

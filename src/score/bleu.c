@@ -1,5 +1,5 @@
-/* bleu.c -- BLEU (Papineni et al., BLEU: a Method for Automatic Evaluation of Machine Translation,
- * ACL 2002), as multi-bleu.perl (Moses) and as sacreBLEU (Post, WMT 2018) compute it.
+/* bleu.c -- BLEU as multi-bleu.perl (Moses) and sacreBLEU (Post, WMT 2018) compute it. Source:
+ * Papineni et al., BLEU: a Method for Automatic Evaluation of Machine Translation, ACL 2002.
  *
  * With the counts of all sentences added up first, orders n = 1 .. 4:
  *

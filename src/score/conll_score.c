@@ -34,7 +34,7 @@ struct conll_scorer {
     tag_types types;
     type_counts *of_type; /* [capacity] */
     int64_t capacity;
-    mark gold, found; /* of the token before */
+    mark gold, found; /* marks of the previous token */
     bool open;
     conll_counts sum; /* without an open phrase */
 };

@@ -24,7 +24,7 @@ typedef struct grams {
     map spellings, pairs;
     gram_count *count; /* by number of the n-gram */
     int64_t count_capacity;
-    int64_t end[1 + BLEU_REFERENCES]; /* of the words of each text */
+    int64_t end[1 + BLEU_REFERENCES]; /* ends of the words of each text */
     int texts;
 } grams;
 

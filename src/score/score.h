@@ -24,7 +24,7 @@
 
 enum {
     BLEU_ORDER = 4,
-    BLEU_REFERENCES = 16, /* of a sentence, at most */
+    BLEU_REFERENCES = 16, /* most references of a sentence */
     BLEU_LINE = 512,      /* bytes that hold any line printed here */
 };
 
@@ -79,8 +79,9 @@ typedef struct bleu_text {
     size_t size;
 } bleu_text;
 
-/* sacreBLEU's warning about a text in which BLEU_TOKENIZED_LINES lines or more end in " .", blanks
- * after it aside. Arguments of the format: the name of the text, and the number of these lines. */
+/* sacreBLEU's warning about a text with at least BLEU_TOKENIZED_LINES lines that end in " .",
+ * ignoring blanks after it. Arguments of the format: the name of the text, and the number of these
+ * lines. */
 bool bleu_seems_tokenized(bleu_text line);
 enum { BLEU_TOKENIZED_LINES = 100 };
 #define BLEU_TOKENIZED_WARNING                                                                     \

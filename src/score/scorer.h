@@ -6,7 +6,7 @@
 
 struct bleu_scorer {
     bleu_form form;
-    int refs; /* of each sentence; 0 before the first */
+    int refs; /* references of each sentence; 0 before the first */
     byte_buffer line, spare;
     grams grams;
     bleu_counts *sentence; /* [sentences] */

@@ -9,13 +9,13 @@
 #include "analysis/frame/step_range.h"
 #include "analysis/runs/run_identity.h"
 
-/* What the papers take gaps to. */
+/* The norm that the papers compare with. */
 #define TABLE_AGAINST "ln"
 
 enum {
     TABLE_PATH = 2048,
     TABLE_TEXT = 256, /* titles, lists of globs */
-    TABLE_CELLS = 16, /* of a line of a data file */
+    TABLE_CELLS = 16, /* cells of a line of a data file */
 };
 
 typedef char table_text[TABLE_TEXT];
@@ -28,7 +28,7 @@ typedef struct table_lines {
     const char *path;
     char *line;
     size_t size;
-    int64_t number; /* of the line, from 1 */
+    int64_t number; /* number of the line, from 1 */
     char *cell[TABLE_CELLS];
     int cells;
 } table_lines;
@@ -46,7 +46,7 @@ sr_status table_lines_wrong(const table_lines *l, sr_failure *why, const char *f
 /* -- published values: table_published.c ----------------------------------------------------- */
 
 typedef struct published_value {
-    run_word table, norm, metric, text; /* text: as printed, "Div." where the paper diverged */
+    run_word table, norm, metric, text; /* text: as printed, "Div." if the paper diverged */
     table_text source, note;            /* note: a doubt about it, or "" */
     double number;                      /* NaN where the paper diverged */
 } published_value;
@@ -61,7 +61,7 @@ typedef struct published_values {
 sr_status published_read(published_values *p, const char *given, sr_failure *why);
 void published_free(published_values *p);
 bool published_has_table(const published_values *p, const char *table);
-/* metric "": the first of this table and norm. NULL when there is none. */
+/* metric "": the first of this table and norm. NULL without one. */
 const published_value *published_find(const published_values *p, const char *table,
                                       const char *norm, const char *metric);
 
@@ -86,7 +86,7 @@ typedef struct layout_row {
 
 typedef struct layout_column {
     run_word label, table, metric;
-    run_word better;            /* of the published metric: "less", "more", "": unknown */
+    run_word better;            /* direction of the published metric: "less", "more", "": unknown */
     table_text measured, tasks; /* names and globs, separated by commas */
     table_quantity quantity;
 } layout_column;
@@ -113,9 +113,9 @@ bool layout_takes_run(const layout *l, const run_identity *r, int column);
 /* Prints name, samples and title of every layout. */
 sr_status layout_list(const char *given, const char *command, sr_failure *why);
 
-/* -- what a run measured: table_measure.c ---------------------------------------------------- */
+/* -- measured values of a run: table_measure.c ----------------------------------------------- */
 
-/* Which evaluation stands for a run: docs/definitions.md, "Which evaluation". */
+/* The evaluation that represents a run: docs/definitions.md, "Which evaluation". */
 typedef enum { PICK_BEST, PICK_LAST } table_pick;
 typedef enum { MEASURED_NONE, MEASURED_VALUE, MEASURED_DIVERGED } measured_state;
 
@@ -130,7 +130,7 @@ sr_status table_run_metric(const run_identity *r, const char *names, run_word me
 /* metric: a name below /evals, or bpc. */
 sr_status table_run_measure(const run_identity *r, const char *metric, table_pick pick,
                             measurement *m, sr_failure *why);
-/* A declared metric at the evaluation that stands for a run; NaN: none has a finite value. */
+/* A declared metric at the evaluation that represents a run; NaN: none has a finite value. */
 sr_status table_picked_value(const sr_runfile *run, const sr_run_metric *metric, table_pick pick,
                              double *value, sr_failure *why);
 /* The last finite value among the evaluations of the last evaluated step (validation and test
@@ -138,12 +138,12 @@ sr_status table_picked_value(const sr_runfile *run, const sr_run_metric *metric,
 sr_status table_last_value(const sr_runfile *run, const char *name, double *value, sr_failure *why);
 /* Mean and variance TID in percent. */
 sr_status table_run_tid(const run_identity *r, measurement m[2], sr_failure *why);
-/* True when a run's metric is what the paper's column shows: valid_ppl of its ppl, any of
-   `metric`. */
+/* True when a run's metric is the paper's column: valid_ppl of its ppl, any of `metric`. */
 bool table_metric_agrees(const char *metric, const char *papers);
 /* The first metric, in the order of declaration, that has a finite value; "" without any. */
 sr_status table_run_leading_metric(const run_identity *r, run_word metric, sr_failure *why);
-/* What the run declares of a metric; of bpc, valid_nll, which it follows. NULL: nothing. */
+/* The run's declaration of a metric; for bpc, of valid_nll, from which bpc follows. NULL:
+ * nothing. */
 const sr_run_metric *table_run_find_metric(const run_identity *r, const char *metric);
 /* Recorded steps of the last tenth, at least one. */
 int64_t table_last_tenth(int64_t steps);
@@ -170,7 +170,7 @@ typedef struct grid_column {
     int of; /* column of the layout, -1: a task that the layout has not */
     bool published;
     bool other;            /* after the columns of the paper: another task or metric */
-    run_word task, metric; /* of the runs */
+    run_word task, metric; /* task and metric of the runs */
     table_quantity quantity;
 } grid_column;
 
@@ -178,7 +178,7 @@ typedef struct grid_row {
     int of;                  /* row of the layout, -1: a method that the layout has not */
     bool first;              /* first line of its row, with the published values */
     table_text label;        /* "PN"; "pn+ls, post-norm" for a method that the paper lacks */
-    table_settings settings; /* in which its runs differ from others of the label */
+    table_settings settings; /* settings that differ between its runs and others of the label */
     table_quantity quantity;
     int *member; /* [members] numbers of its runs */
     int members;

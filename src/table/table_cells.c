@@ -61,7 +61,7 @@ static bool is_reference(const run_identity *r, const run_identity *of, const ch
 
 static sr_status measure_gap(const grid *g, const run_identity *r, const char *against,
                              const char *metric, measurement *m, sr_failure *why) {
-    int least = INT_MAX, count = 0; /* settings in which the nearest reference differs */
+    int least = INT_MAX, count = 0; /* number of settings that differ from the nearest reference */
     double sum = 0;
     for (int i = 0; i < g->runs; i++) {
         if (!is_reference(&g->run[i], r, against)) continue;

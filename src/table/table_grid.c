@@ -1,4 +1,4 @@
-/* Rows and columns of a result table: those of the layout, then further ones of the runs.
+/* Rows and columns of a result table: first the layout's, then further ones of the runs.
  *
  * A run belongs to every row of the layout with its norm (in any form), placement and decoder.
  * Other runs get rows by their kind. Runs of one row and task with different settings get a line
@@ -13,7 +13,7 @@
 #include "base/globs.h"
 #include "table/table.h"
 
-/* -- what belongs to what -------------------------------------------------------------------- */
+/* -- runs that belong to a row --------------------------------------------------------------- */
 
 /* The decoder's norm has no forms. */
 static bool fits_decoder(const layout *l, const run_identity *r) {
@@ -69,7 +69,7 @@ static grid_row *add_row(grid *g, int of, const char *label, table_quantity quan
     return row;
 }
 
-/* Settings in which a run of a row differs from other runs of its task. */
+/* Settings that differ between a run of a row and other runs of its task. */
 static sr_status settings_of(const grid *g, const bool *chosen, int run, const char *plain,
                              table_settings settings, sr_failure *why) {
     const run_identity *r = &g->run[run];

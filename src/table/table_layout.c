@@ -17,7 +17,7 @@ const char *table_quantity_name(table_quantity q) {
 
 /* -- one line -------------------------------------------------------------------------------- */
 
-/* Where a KEY=VALUE of a part goes. */
+/* Destination of a KEY=VALUE of a part. */
 typedef struct field {
     const char *key;
     char *text;
@@ -97,7 +97,7 @@ static sr_status read_column(layout *t, const table_lines *l, sr_failure *why) {
 
 /* -- the file -------------------------------------------------------------------------------- */
 
-/* Next line of a layout; the header line is none. */
+/* Next line of a layout, without the header line. */
 static sr_status next_line(table_lines *l, bool *more, sr_failure *why) {
     sr_status status;
     do {

@@ -17,7 +17,7 @@ static bool is_tid(table_quantity q) {
     return q == SHOW_TID_MEAN || q == SHOW_TID_VAR || q == SHOW_TID_TOTAL;
 }
 
-/* What a column shows: a run's metric, or the paper's. */
+/* The metric that a column shows: a run's, or the paper's. */
 static const char *metric_of(const grid *g, const grid_column *c) {
     return c->published ? layout_of(g, c)->metric : c->metric;
 }
@@ -98,7 +98,7 @@ static void note_cells(const grid *g, bool published, tsv *t) {
         }
 }
 
-/* ", from the final pass", or from which steps. */
+/* Writes ", from the final pass", or the steps that a mean covers. */
 static void say_source(const sr_runfile *run, const char *from, char *text, size_t size) {
     const int64_t steps = sr_run_get_info(run)->steps, last = table_last_tenth(steps);
     if (strcmp(from, "steps") != 0)
@@ -336,7 +336,7 @@ static int group_of(const grid_column *c) {
     return c->other ? -1 : c->of;
 }
 
-/* Columns k .. end - 1 are of one column of the layout. */
+/* Columns k .. end - 1 belong to one column of the layout. */
 static int end_of_group(const grid *g, int k) {
     int end = k + 1;
     while (end < g->columns && group_of(&g->column[end]) == group_of(&g->column[k])) end++;
@@ -365,7 +365,7 @@ static void print_headings(const grid *g) {
     printf(" \\\\\n");
 }
 
-/* A rule between pre- and post-norm, and before what the paper lacks. */
+/* A rule between pre- and post-norm, and before columns that the paper lacks. */
 static bool begins_block(const grid *g, int row) {
     const grid_row *a = &g->row[row - 1], *b = &g->row[row];
     if (a->of < 0 || b->of < 0) return a->of != b->of;

@@ -7,7 +7,7 @@
 
 typedef struct parsed_split {
     data_trees of;
-    int64_t first_word, words; /* of the split in its bank */
+    int64_t first_word, words; /* words of the split in its bank */
     int32_t *head, *label;     /* [words] */
 } parsed_split;
 

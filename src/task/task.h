@@ -29,7 +29,7 @@ typedef struct task_metric {
     const char *name, *unit;
     const char *definition; /* without the split, which precedes it */
     task_better better;
-    bool decoded; /* of decoded output, not of a pass; these come last */
+    bool decoded; /* measured on decoded output, not in a pass; these come last */
 } task_metric;
 
 typedef struct task_options {
@@ -60,7 +60,7 @@ typedef struct task_result {
     const task_sums *sum;
     const char *split;     /* "validation" */
     int64_t left_out;      /* tokens of the split outside all batches */
-    const char *condition; /* of the model (model_condition), "": none */
+    const char *condition; /* condition of the model (model_condition), "": none */
 } task_result;
 
 typedef struct task_row {
@@ -95,7 +95,7 @@ typedef struct task_row {
 
 const task_row *task_at(int i); /* NULL past the end */
 const task_row *task_of(task id);
-int task_metrics(const task_row *row);     /* of a pass */
+int task_metrics(const task_row *row);     /* metrics of a pass */
 int task_all_metrics(const task_row *row); /* with decoded ones */
 
 /* SR_USAGE when a model cannot learn from data of this shape. */

@@ -10,7 +10,7 @@
 #include "task/task_rows.h"
 
 enum { TOP = 5, METRIC_TOP5 = METRIC_ACCURACY + 1 };
-enum { COUNT_TOP5, COUNT_RANKED, COUNTS }; /* of task_sums */
+enum { COUNT_TOP5, COUNT_RANKED, COUNTS }; /* indices in task_sums */
 
 static tensor *images_loss(const task_options *o, const pass *p, tensor *output, task_sums *sum) {
     tensor *loss = task_cross_entropy(o, &task_images, p, output, p->batch->label, -1, -1, sum);

@@ -27,8 +27,8 @@ tensor *task_cross_entropy(const task_options *o, const task_row *row, const pas
 /* The summed loss of nll [tokens]; fills *sum except its counts, `correct` unknown. */
 tensor *task_sum_nll(const pass *p, tensor *nll, task_sums *sum);
 
-/* Metrics of every task with logits: loss, nll, ppl, accuracy, in this order. what: "token",
- * "image" or "sentence". */
+/* Metrics of every task with logits: loss, nll, ppl, accuracy, in this order. what: the unit
+ * "token", "image" or "sentence". */
 #define CROSS_ENTROPY_METRICS(what)                                                                \
     {"loss", "nats per " what, "loss with smoothing", BETTER_LESS},                                \
         {"nll", "nats per " what, "negative log-likelihood without smoothing", BETTER_LESS},       \

@@ -11,7 +11,7 @@ enum { SOURCE, TARGET };
 /* Tokens of a line and </s>; malloc'd. */
 static sr_status encode(const translator *t, translator_line line, model_source *to,
                         sr_failure *why) {
-    const int64_t room = 2 * (int64_t)line.length + 1; /* no step makes more pieces than bytes */
+    const int64_t room = 2 * (int64_t)line.length + 1; /* no step makes more subwords than bytes */
     int64_t count = 0;
     int32_t *token = malloc((size_t)(room + 1) * sizeof *token);
     *to = (model_source){0};

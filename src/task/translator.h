@@ -22,7 +22,7 @@ typedef struct translator {
     unknown_words unknown;
     translate_options options;
     long_lines long_lines;
-    /* Tells each such line: its number in the call and its tokens. NULL: nobody. */
+    /* Called for each such line, with its number in the call and its tokens. NULL: not called. */
     void (*on_long)(void *context, int64_t line, int64_t tokens);
     void *context;
 } translator;
@@ -37,7 +37,7 @@ typedef struct translator_line {
  * line gives an empty hypothesis list. After a failure report->refused is its line. */
 sr_status translator_run(const translator *t, const translator_line *line, int64_t count,
                          translation *out, translate_report *report, sr_failure *why);
-/* Looks for long lines without translating; SR_USAGE where there are some and they are errors. */
+/* Finds long lines without translating; SR_USAGE if there are some and they are errors. */
 sr_status translator_check(const translator *t, const translator_line *line, int64_t count,
                            sr_failure *why);
 /* The text of a hypothesis of a line; replaces *out. */

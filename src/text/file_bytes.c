@@ -234,7 +234,7 @@ sr_status file_read_as(const char *path, unsigned accept, const char *wanted, fi
         status = unpack_zip(f, why);
     else if (status == SR_OK && ((k && k->id == KIND_GZIP) || (named && !k)))
         status = unpack_gzip(f, why);
-    /* of what was unpacked, too: an archive may hold one */
+    /* of unpacked bytes, too: an archive may contain an archive */
     if (status == SR_OK) status = file_kind_check(path, f->byte, f->size, accept, wanted, why);
     if (status != SR_OK) file_free(f);
     return status;

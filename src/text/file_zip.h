@@ -15,7 +15,7 @@ size_t file_most_inflated(size_t bytes);
 
 typedef struct file_zip file_zip;
 
-/* Opens the member of an archive that holds one; folders, and what macOS adds, do not count.
+/* Opens the member of an archive that holds one; folders, and files that macOS adds, do not count.
  * NULL: *why names the members, or the fault. path must be a regular file. */
 file_zip *file_zip_open(const char *path, sr_failure *why);
 /* Unpacks up to `most` bytes; *got 0 at the end, where the checksum was right. SR_FORMAT also

@@ -7,7 +7,7 @@
 
 typedef struct tag_set {
     tag_scheme scheme;
-    int32_t count, types; /* of training: classes of a model */
+    int32_t count, types; /* numbers in training: classes of a model */
     int32_t all_types;
     char **type;    /* [all_types], bytes ascending in each part */
     char **name;    /* by id, of all types */

@@ -17,7 +17,7 @@ typedef enum { TAG_OUTSIDE, TAG_BEGIN, TAG_INSIDE, TAG_END, TAG_SINGLE, TAG_PART
 
 /* If several schemes fit a file, the first one is assumed. */
 typedef enum {
-    TAG_IOB2,  /* B I O: every entity begins with B */
+    TAG_IOB2,  /* B I O: every entity starts with B */
     TAG_IOB1,  /* B I O: B only between two adjacent entities of one type */
     TAG_BIOES, /* B I O E S */
     TAG_BMES,  /* B M E S O, of the Chinese sets; O may be missing, as in word segmentation */

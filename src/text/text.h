@@ -16,7 +16,7 @@ void text_strip_mark(file_bytes *f);
 typedef struct line_ends {
     int64_t crlf, lone;
 } line_ends;
-/* Adds those of a text, or of one line with its end. */
+/* Adds the line ends of a text, or of one line with its end. */
 void line_ends_add(line_ends *e, const char *text, size_t length);
 /* A warning about lone CR of the text `path`, at most `size` bytes; "" without any. */
 void line_ends_warning(const line_ends *e, const char *path, char *text, size_t size);

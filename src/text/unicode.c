@@ -43,7 +43,7 @@ bool unicode_is_symbol(uint32_t code) {
 /* True if the first code point from p that is not ignorable is cased. */
 static bool cased_follows(const uint8_t *p, const uint8_t *end) {
     uint32_t code;
-    /* unreached: what is not UTF-8, which callers have checked */
+    /* unreached: bytes that are not UTF-8, which callers have checked */
     for (size_t step; p < end && (step = utf8_decode(p, &code)) > 0; p += step)
         if (!uc_is_property_case_ignorable(code)) return uc_is_property_cased(code);
     return false;
@@ -70,7 +70,7 @@ uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
     uint32_t code;
     for (size_t at = 0, step; done && at < length; at += step) {
         step = utf8_decode(text + at, &code);
-        if (!step) break; /* unreached: what is not UTF-8 */
+        if (!step) break; /* unreached: bytes that are not UTF-8 */
         if (code == sigma) {
             const bool final = cased_before && !cased_follows(text + at + step, end);
             done = lower_run(&out, run, (size_t)(text + at - run)) &&

@@ -20,7 +20,7 @@ typedef struct entry {
 struct vocab {
     const char *const *special; /* [specials], ids 0 .. specials - 1 */
     int32_t specials, unknown;
-    bool running; /* of running text */
+    bool running; /* a dictionary of running text */
     map words;
     entry *entry; /* [count], by word until vocab_finish sorts them, then by id */
     int64_t count, capacity;
@@ -171,8 +171,8 @@ const char *vocab_word(const vocab *v, int64_t id) {
     return id < v->kept ? map_text(&v->words, v->entry[id].word, NULL) : v->made_up[id - v->kept];
 }
 
-/* A word that was appended twice has the id of its last line. The repeated lines are marked, and so
- * are words spelled like a special, so that the file can be read again. */
+/* A word that was appended twice has the id of its last line. The repeated lines are marked. So are
+ * words spelled like a special, so that the file can be read again. */
 bool vocab_write(const vocab *v, FILE *out) {
     for (int64_t i = 0; i < v->kept; i++) {
         const entry *e = &v->entry[i];

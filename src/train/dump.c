@@ -1,7 +1,7 @@
 /* dump.c -- the first steps of a run as NumPy archives, for programs that check us from outside.
  *
  * Weights: updateU/NAME of every parameter and updateU/SITE.STATE of every running statistic, U = 0
- * before the first step. Batches: stepI/NAME of what step I read and what came of it, I from 1.
+ * before the first step. Batches: stepI/NAME of the inputs and results of step I, I from 1.
  * docs/check-against-pytorch.md lists the names. Copies stay in memory for --dump-steps steps, or
  * until the run ends. Then both files are written, and the run continues.
  */
@@ -63,8 +63,7 @@ static sr_status add_batch(const trainer *r, const batch *b, double loss, const 
 
 /* -- when */
 
-/* Writes one archive and forgets it. Without an array there is none to write: the first step
- * failed. */
+/* Writes one archive and forgets it. Without an array nothing is written: the first step failed. */
 static sr_status finish(trainer *r, npz_writer **w, const char *path, sr_failure *why) {
     npz_writer *whole = *w;
     const long long arrays = whole ? npz_added(whole) : 0, steps = r->result->steps;

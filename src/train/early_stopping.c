@@ -1,33 +1,20 @@
 /* early_stopping.c -- early stopping: a run ends after --patience evaluations in a row whose
  * --patience-metric was not better than the best before them. The first evaluation is better than
- * none; NaN is never better. */
+ * none; NaN is never better. Evaluations that did not compute the metric (--bleu-every) do not
+ * count. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "train/trainer.h"
 
-/* Index of a metric's value in an evaluation. */
-typedef struct metric_place {
-    int index;
-    bool of_batch;
-    task_better better;
-} metric_place;
-
-static bool find_metric(const train_config *c, metric_place *place) {
+static bool find_metric(const train_config *c, train_metric_place *place) {
     const task_row *row = task_of(model_find(c->model.name)->task);
-    const int metrics = train_metrics_shown(c, row);
-    for (int i = 0; i < metrics + (c->validate_batch ? task_metrics(row) : 0); i++) {
-        train_metric m;
-        *place = (metric_place){i % metrics, i >= metrics, row->metric[i % metrics].better};
-        train_metric_make(row, place->index, SPLIT_VALID, place->of_batch, &m);
-        if (!strcmp(m.name, c->patience_metric)) return true;
-    }
-    return false;
+    return train_metric_find(c, row, c->patience_metric, place);
 }
 
 sr_status trainer_check_patience(const train_config *c, sr_failure *why) {
-    metric_place place;
+    train_metric_place place;
     if (!c->patience) return SR_OK;
     if (!find_metric(c, &place)) {
         sr_fail(why, SR_USAGE, "--patience-metric: '%s' is no metric of this validation",
@@ -47,9 +34,10 @@ bool trainer_out_of_patience(const trainer *r) {
 
 void trainer_see_patience(trainer *r, const train_eval *e) {
     const train_config *c = r->config;
-    metric_place place;
+    train_metric_place place;
     if (!c->patience || !find_metric(c, &place)) return;
-    const double value = (place.of_batch ? e->batch_value : e->value)[place.index];
+    if (place.decoded && !e->decodes) return;
+    const double value = train_metric_value(e, &place);
     const bool better =
         isnan(r->patience_best) ? !isnan(value) : (value - r->patience_best) * place.better > 0;
     r->patience_waited = better ? 0 : r->patience_waited + 1;
@@ -66,7 +54,10 @@ sr_status trainer_check_resumed_patience(const trainer *r, sr_failure *why) {
 
 void trainer_tell_patience(const trainer *r) {
     if (!trainer_out_of_patience(r) || r->result->updates >= r->updates) return;
-    snprintf(r->result->stopped, sizeof r->result->stopped,
-             "%lld evaluations in a row without a better %.60s than %.6g",
-             (long long)r->patience_waited, r->config->patience_metric, r->patience_best);
+    const int n = snprintf(r->result->stopped, sizeof r->result->stopped,
+                           "%lld evaluations in a row without a better %.60s",
+                           (long long)r->patience_waited, r->config->patience_metric);
+    if (isnan(r->patience_best)) return; /* every one was NaN */
+    snprintf(r->result->stopped + n, sizeof r->result->stopped - (size_t)n, " than %.6g",
+             r->patience_best);
 }

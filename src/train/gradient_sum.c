@@ -22,7 +22,7 @@ enum { BUCKET = 1 << 20 };
 typedef enum { WAITING, SENT, RETURNING } bucket_state;
 
 typedef struct bucket {
-    int64_t first, length; /* of a block */
+    int64_t first, length; /* range of a block */
     int64_t uses;          /* inputs of nodes that the backward pass has not passed */
     bucket_state state;
     ranks_transfer *transfer;
@@ -35,7 +35,7 @@ struct gradient_sum {
     int threads;
     int *parts;     /* [ranks] branches that each rank has whole */
     real **branch;  /* [own] scratch: rows of the bucket that leaves */
-    bucket *bucket; /* [buckets], in the order in which they leave */
+    bucket *bucket; /* [buckets], in the order of sending */
     int buckets, sent, returned;
     sr_failure failure; /* the first of an exchange that was begun in a backward pass */
 };
@@ -173,7 +173,7 @@ void gradient_sum_watch(gradient_sum *g, tape *t) {
 
 sr_status gradient_sum_finish(gradient_sum *g, tape *t, sr_failure *why) {
     t->passed = NULL;
-    for (int i = 0; i < g->buckets; i++) g->bucket[i].uses = 0; /* of interrupted passes, too */
+    for (int i = 0; i < g->buckets; i++) g->bucket[i].uses = 0; /* also of interrupted passes */
     advance(g);
     while (g->failure.status == SR_OK && g->returned < g->buckets)
         give_back(g, &g->bucket[g->returned]);

@@ -170,7 +170,7 @@ void loaded_model_close(loaded_model *t) {
     t->tape = NULL, t->model = NULL, t->data = NULL;
 }
 
-/* Sentences may have any length for which the model has positions. */
+/* Sentences may be as long as the model has positions. */
 static sr_status fit_longest(const loaded_model *t, int64_t longest, sr_failure *why) {
     if (longest <= t->shape.longest) return SR_OK;
     if (t->model->row->reach) return t->model->row->reach(t->model, longest, why);

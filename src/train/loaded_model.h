@@ -22,7 +22,7 @@ line_transform tokenizer_option_step(const char *tokenize, bool lowercase, bleu_
 /* The data set of a run; `text` must live as long. */
 dataset *train_data_open(const train_config *c, train_text *text, sr_failure *why);
 
-/* What a user may change. */
+/* Options that a user may change. */
 typedef struct loaded_model_options {
     const char *data_dir; /* "": the run's */
     const char *testpref; /* prefix of the test's files; NULL or "": the run's */
@@ -32,18 +32,18 @@ typedef struct loaded_model_options {
 } loaded_model_options;
 
 typedef struct loaded_model {
-    char path[TRAIN_CHECKPOINT_PATH]; /* of the checkpoint */
-    train_config config;              /* of its run */
+    char path[TRAIN_CHECKPOINT_PATH]; /* path of the checkpoint */
+    train_config config;              /* configuration of its run */
     int64_t updates;
     data_shape shape;
     const task_row *task;
     task_options task_options;
-    const char *batching, *max_tokens_of; /* of its options */
+    const char *batching, *max_tokens_of; /* options of the loaded model */
     int threads;
     model *model;
     tape *tape;
     dataset *data;   /* NULL until loaded_model_open_data */
-    train_text text; /* of the data */
+    train_text text; /* text of the data */
 } loaded_model;
 
 /* name: X.ckpt, or a run file (its newest checkpoint). Reads weights and running values. To be
@@ -51,9 +51,9 @@ typedef struct loaded_model {
 sr_status loaded_model_open(loaded_model *t, const char *name, const loaded_model_options *o,
                             sr_failure *why);
 void loaded_model_close(loaded_model *t);
-/* Checks that the model, its sizes, its progress and its dictionaries fit what is stored. Builds
- * the model, and needs no data. *weights_only: of the first format revision, whose weights alone
- * can be read. */
+/* Checks that the model, its sizes, its progress and its dictionaries fit the stored data. Builds
+ * the model, and needs no data. *weights_only: true for the first format revision, whose weights
+ * alone can be read. */
 sr_status loaded_model_check(const char *path, bool *weights_only, sr_failure *why);
 /* The data of its run, which must have the sizes that the model was built for. */
 sr_status loaded_model_open_data(loaded_model *t, sr_failure *why);
@@ -81,7 +81,7 @@ typedef struct checkpoint_card {
     char *version, *model, *data, *task, *weights_digest, *origin, *config;
     int64_t updates, steps; /* steps -1: an averaged one has none */
     int64_t parameters;     /* numbers */
-    int64_t arrays;         /* of all groups */
+    int64_t arrays;         /* arrays of all groups */
 } checkpoint_card;
 sr_status checkpoint_info_read(const char *path, checkpoint_card *card, sr_failure *why);
 void checkpoint_info_free(checkpoint_card *card);
@@ -91,7 +91,10 @@ bool checkpoint_is_name(const char *path);
 /* Reads weights from X.ckpt or X.npz. Every parameter must exist in its shape; running statistics
    may be missing. */
 sr_status weights_read(model *m, const char *path, sr_failure *why);
-/* What a file of vectors has of a dictionary. */
+/* SR_USAGE if path is a checkpoint of other words or classes than the data have, or of the same
+ * ones in another order. */
+sr_status weights_check_meaning(const char *path, const data_shape *shape, sr_failure *why);
+/* The words of a dictionary that a file of vectors has. */
 enum { VECTOR_EXAMPLES = 3 };
 typedef struct vector_matches {
     int64_t found, words;             /* words with a vector; all */
@@ -100,8 +103,7 @@ typedef struct vector_matches {
     char line_ends[256]; /* text_lines_warning of the file */
 } vector_matches;
 /* Reads pretrained vectors into the table [V, d] from lines of a word and d numbers. table NULL:
-   the words are only looked up, and d is that of the first line. Opened as
-   text_lines_open does. */
+   the words are only looked up, and d comes from the first line. Opened as text_lines_open does. */
 sr_status word_vectors_read(const char *path, const vocab *v, tensor *table, vector_matches *m,
                             sr_failure *why);
 /* Less than 20 % of the words have a vector: a warning with the share and the examples. */
@@ -111,7 +113,7 @@ void vector_matches_warning(const vector_matches *m, const vocab *v, const char 
 /* All of them as a NumPy archive, by name. */
 sr_status weights_write_npz(model *m, const char *path, bool force, sr_failure *why);
 
-/* Of a checkpoint: its dictionaries and steps. To be closed; t->codec points into it. */
+/* The dictionaries and line steps of a checkpoint. To be closed; t->codec points into it. */
 typedef struct loaded_model_text {
     vocab *dictionary[CODEC_SIDES];
     bool joint;

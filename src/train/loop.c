@@ -107,8 +107,7 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     if (r->config->theorems_every)
         run_record_want_theorems(r->record, is_due(r, r->config->theorems_every));
     /* Every step checks this, so that a resumed run is frozen, too. */
-    const double done = (double)r->result->updates, planned = (double)r->updates;
-    const bool frozen = done >= r->config->freeze_stats * planned;
+    const bool frozen = r->result->updates >= trainer_freeze_update(r);
     for (int i = 0; i < r->model->sites; i++) norm_site_freeze(r->model->site[i], frozen);
     double sum = 0, norm = 0, mark;
     const bool update = r->accumulated + 1 == r->config->update_freq || last;

@@ -1,4 +1,5 @@
-/* record_failure.c -- what a run does when its run file cannot be written: --on-write-error. */
+/* record_failure.c -- how a run continues or ends when its run file cannot be written:
+ * --on-write-error. */
 #include <string.h>
 
 #include "train/trainer.h"
@@ -17,7 +18,7 @@ sr_status trainer_check_record(trainer *r, sr_failure *why) {
     return f->status;
 }
 
-/* Rows do not wait for what takes long beside the steps. */
+/* Rows do not wait for work that is long compared with the steps. */
 sr_status trainer_flush(trainer *r, sr_failure *why) {
     run_record_flush_rows(r->record);
     return trainer_check_record(r, why);

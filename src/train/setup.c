@@ -1,4 +1,5 @@
 /* setup.c -- opening and closing a run. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,16 @@ static sr_status open_schedule(trainer *r, sr_failure *why) {
 }
 
 /* -- data, model, optimizer */
+
+int64_t trainer_planned_steps(const trainer *r) {
+    const int64_t every = r->config->update_freq, of_epoch = (r->batches + every - 1) / every;
+    const int64_t rest = r->updates % of_epoch * every; /* no epoch's last update is among them */
+    return r->updates / of_epoch * r->batches + rest;
+}
+
+int64_t trainer_freeze_update(const trainer *r) {
+    return (int64_t)ceil(r->config->freeze_stats * (double)r->updates * (1 - 4 * DBL_EPSILON));
+}
 
 static sr_status open_data(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
@@ -80,14 +91,9 @@ static sr_status check_norm_options(const trainer *r, sr_failure *why) {
 }
 
 static void tell_freezing(const trainer *r) {
-    bool running = false;
-    if (r->config->freeze_stats >= 1) return;
-    for (int i = 0; i < r->model->sites; i++) running |= norm_site_has_running(r->model->site[i]);
-    if (running)
-        trainer_note(r, "running statistics stay as they are after update %.0f",
-                     ceil(r->config->freeze_stats * (double)r->updates));
-    else
-        trainer_warn(r, "--freeze-stats has no effect: no site has running statistics");
+    if (r->config->freeze_stats < 1)
+        trainer_note(r, "running statistics stay as they are after update %lld",
+                     (long long)trainer_freeze_update(r));
 }
 
 static sr_status read_vectors(const trainer *r, const char *path, sr_failure *why) {
@@ -116,7 +122,11 @@ static sr_status read_weights(const trainer *r, sr_failure *why) {
     if (r->from) return SR_OK;
     if (*c->model.word_vectors && read_vectors(r, c->model.word_vectors, why) != SR_OK)
         return why->status;
-    return *c->weights ? weights_read(r->model, c->weights, why) : SR_OK;
+    if (*c->weights && weights_read(r->model, c->weights, why) != SR_OK) return why->status;
+    sr_failure other = {0};
+    if (*c->weights && weights_check_meaning(c->weights, data_get_shape(r->data), &other) != SR_OK)
+        trainer_warn(r, "--weights: %s", other.text);
+    return SR_OK;
 }
 
 static sr_status open_model(trainer *r, sr_failure *why) {
@@ -134,6 +144,7 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     trainer_note(r, "model: %s, %lld parameters, %d normalization sites, %d threads", c->model.name,
                  (long long)params_total(&r->model->params), r->model->sites, r->threads);
     tell_freezing(r);
+    trainer_warn_unused(r);
     sr_status status = check_norm_options(r, why);
     if (status == SR_OK) status = read_weights(r, why);
     return status == SR_OK ? params_slots(&r->model->params, r->optimizer->slots, why) : status;
@@ -150,9 +161,8 @@ static void note_projection(const trainer *r) {
     trainer_note(r,
                  "recording: %s, projected size %.1f MB for %lld steps, %s; a crash loses at most "
                  "%lld steps or %g s",
-                 r->config->output, (double)bytes / 1e6,
-                 (long long)(r->updates * r->config->update_freq), vectors,
-                 (long long)r->config->flush_steps, r->config->flush_seconds);
+                 r->config->output, (double)bytes / 1e6, (long long)trainer_planned_steps(r),
+                 vectors, (long long)r->config->flush_steps, r->config->flush_seconds);
 }
 
 static run_record_options record_options(const trainer *r, const char *command,
@@ -188,7 +198,7 @@ static run_record_options record_options(const trainer *r, const char *command,
         .flush_steps = c->flush_steps,
         .flush_seconds = c->flush_seconds,
         .sync = c->sync,
-        .steps = r->updates * c->update_freq,
+        .steps = trainer_planned_steps(r),
         .updates = r->updates,
         .spectra_every = c->spectra_every,
         .attention = c->attention_stats,
@@ -221,6 +231,8 @@ static sr_status open_record(trainer *r, const char *command, sr_failure *why) {
             (run_metric_declaration){m[i].name, m[i].unit, m[i].definition, (sr_better)m[i].better};
     r->record = run_record_create(r->model, &o, why);
     free(config);
+    if (!r->record && r->from && r->config->record_shards)
+        sr_hint(why, "--shards: a run with --record-shards keeps its number of shards");
     if (!r->record) return why->status;
     const char *refused = run_record_lock_refused(r->record);
     if (refused) trainer_warn(r, "%s", refused);

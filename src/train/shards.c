@@ -21,8 +21,8 @@
 #include "base/containers/vector.h"
 #include "base/program/progress.h"
 
-/* A running value of the model or of an observer: 8-byte numbers. The running position encoding is
- * of the first shard alone. */
+/* A running value of the model or of an observer: 8-byte numbers. The running position encoding
+ * belongs to the first shard alone. */
 typedef struct state_slot {
     void *value;
     int64_t words;
@@ -35,12 +35,12 @@ struct shards {
     state_slot *place; /* [places] where the layers keep running values */
     int places;
     int64_t capacity;
-    int64_t words;  /* of all slots */
+    int64_t words;  /* words of all slots */
     uint64_t *kept; /* [own, words] of waiting shards; NULL: own is 1 */
     int live;       /* whose are in their places */
     int *firsts;    /* [ranks + 1] first shard of each rank */
     uint64_t *all;  /* [shards, words] for a checkpoint; NULL otherwise */
-    double *told;   /* [ranks, most + TOLD] */
+    double *told;   /* messages of the ranks, [ranks, most + TOLD] */
     bool stop, due; /* received */
 };
 

@@ -1,5 +1,5 @@
-/* split_options.c -- options that have no effect without a validation or a test split: refused
- * where the data have none, with the option that gives one. */
+/* split_options.c -- options that have no effect without a validation or a test split: rejected if
+ * the data have none, with the option that gives one. */
 #include "train/trainer.h"
 
 typedef struct split_option {

@@ -80,8 +80,9 @@ typedef struct train_eval {
     task_sums sum;                    /* running statistics; tokens 0: no evaluation was made */
     double value[TASK_METRICS];       /* the task's metrics of it */
     double batch_value[TASK_METRICS]; /* with batch statistics; NaN without */
-    double train_value[TASK_METRICS]; /* of --validate-train; NaN unless asked for */
-    char decoded[TASK_DECODED];       /* on the decoded metrics, where something was decoded; "" */
+    double train_value[TASK_METRICS]; /* values of --validate-train; NaN unless requested */
+    bool decodes;                     /* the decoded metrics were due; NaN otherwise */
+    char decoded[TASK_DECODED];       /* on the decoded metrics; "" if they were not due */
     double lr, seconds;
 } train_eval;
 
@@ -126,13 +127,13 @@ typedef struct train_times {
 
 typedef struct train_result {
     int64_t steps, updates, skipped; /* skipped: updates with a non-finite gradient norm */
-    int64_t steps_before;            /* of the resumed run */
+    int64_t steps_before;            /* steps of the resumed run */
     train_eval last, test;           /* the last validation; the test */
-    char condition[64];              /* of the model, where it is not a constant */
+    char condition[64];              /* condition of the model, if it is not a constant */
     bool interrupted;
     const char *diverged; /* why the run counts as diverged; NULL: it does not */
     char stopped[192];    /* why the run ended before its time; "": it did not */
-    char digest[32];      /* of all weights and running state */
+    char digest[32];      /* digest of all weights and running state */
     train_times times;
     tape_profile profile[PROFILE_OPS]; /* with --profile; training steps only */
 } train_result;
@@ -147,7 +148,7 @@ typedef struct train_resume {
     char stored_checkpoint[OPTION_TEXT_SIZE], stored_dumps[2 * OPTION_TEXT_SIZE + 2];
     int64_t steps, updates; /* done */
     bool complete;          /* the run has come to its end */
-    char *command, *parent; /* of the run file; the caller frees them by train_resume_free */
+    char *command, *parent; /* texts of the run file; the caller frees them by train_resume_free */
 } train_resume;
 /* The two files that the rows of `run` may be in, `run` being either of them: RUN.h5 and
    RUN.h5.part. SR_USAGE where the path is too long. */

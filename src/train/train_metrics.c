@@ -25,6 +25,24 @@ int train_metrics_shown(const train_config *c, const task_row *row) {
     return c->bleu_every || !row->decode_asked ? task_all_metrics(row) : task_metrics(row);
 }
 
+bool train_metric_find(const train_config *c, const task_row *row, const char *name,
+                       train_metric_place *place) {
+    const int metrics = train_metrics_shown(c, row);
+    const bool both = c->validate_batch || c->validate_batch_open;
+    for (int i = 0; i < metrics + (both ? task_metrics(row) : 0); i++) {
+        train_metric m;
+        const task_metric *of = &row->metric[i % metrics];
+        *place = (train_metric_place){i % metrics, i >= metrics, of->decoded, of->better};
+        train_metric_make(row, place->index, SPLIT_VALID, place->of_batch, &m);
+        if (!strcmp(m.name, name)) return true;
+    }
+    return false;
+}
+
+double train_metric_value(const train_eval *e, const train_metric_place *place) {
+    return (place->of_batch ? e->batch_value : e->value)[place->index];
+}
+
 void train_metric_hint(const task_row *row, const char *name, sr_failure *why) {
     train_metric m;
     for (int i = task_metrics(row); i < task_all_metrics(row); i++) {

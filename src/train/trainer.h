@@ -19,6 +19,18 @@ typedef struct train_interval {
 /* "none", "end", "500", "600s", "1e". */
 sr_status train_interval_read(const char *text, train_interval *every, sr_failure *why);
 
+/* Place of a metric among the values of an evaluation. */
+typedef struct train_metric_place {
+    int index; /* -1: none */
+    bool of_batch, decoded;
+    task_better better;
+} train_metric_place;
+/* name: "valid_loss". False if no validation of the task has it; metrics with batch statistics
+ * count while the run may still decide on them. */
+bool train_metric_find(const train_config *c, const task_row *row, const char *name,
+                       train_metric_place *place);
+double train_metric_value(const train_eval *e, const train_metric_place *place);
+
 typedef struct trainer {
     const train_config *config;
     train_config *chosen;     /* config, where the run decided on an option; owned */
@@ -28,20 +40,20 @@ typedef struct trainer {
     int threads;
     rng random; /* split per step */
     dataset *data;
-    train_text text; /* of the data */
+    train_text text; /* text of the data */
     model *model;
     const task_row *task;
     task_options task_options;
     const optim_row *optimizer;
     schedule schedule;
-    model_memory memory; /* of the training text; without rows where the model carries nothing */
+    model_memory memory; /* of the training text; no rows if the model carries nothing */
     tape *tape;
     ranks *ranks;                 /* the processes of the run */
     ranks *alone;                 /* owned, if none was given */
-    int shards;                   /* of every batch, over all ranks */
+    int shards;                   /* shards of every batch, over all ranks */
     struct shards *sharing;       /* this rank's; owned (shards.c) */
     struct gradient_sum *leaving; /* watches the backward pass that comes next; NULL: none */
-    sr_failure exchange_failed;   /* of the normalizations */
+    sr_failure exchange_failed;   /* failure of the normalizations' exchange */
     run_record *record; /* NULL without a run file, and on ranks that find nothing for it */
     npz_writer *dump_weights, *dump_batches; /* being gathered; NULL: not wanted, or written */
     int64_t batches;                         /* steps of an epoch */
@@ -49,7 +61,7 @@ typedef struct trainer {
     int64_t updates;                         /* planned */
     double started;                          /* progress_clock */
 
-    int64_t data_epoch, data_batch; /* of the step that comes next */
+    int64_t data_epoch, data_batch; /* position of the next step */
     /* since the last update */
     int64_t accumulated, accumulated_tokens;
     /* since the last evaluation */
@@ -61,21 +73,21 @@ typedef struct trainer {
     bool stepped;        /* a step of this process has begun */
     bool tested;         /* a test of these weights is among the rows that were taken over */
     bool nonfinite_told, finished;
-    double patience_best;    /* of patience-metric, NaN: none yet */
+    double patience_best;    /* best value of patience-metric, NaN: none yet */
     int64_t patience_waited; /* evaluations since */
-    double last_loss;        /* of the last pass */
+    double last_loss;        /* loss of the last pass */
     bool last_skipped;       /* the last update */
 
     train_interval checkpoint_every;
-    int best_metric;           /* of --keep-best, among the task's; -1: none */
-    double best;               /* its best value; NaN before the first */
-    bool better;               /* the last validation was */
-    double checkpoint_clock;   /* of the last checkpoint */
-    int64_t checkpoint_update; /* the last one's; -1: none of this process */
-    /* the newest one that rows of the run file cover, from which a run can be resumed; -1: none */
+    train_metric_place best_metric; /* metric of --keep-best */
+    double best;                    /* its best value; NaN before the first */
+    bool better;                    /* the last validation was */
+    double checkpoint_clock;        /* time of the last checkpoint */
+    int64_t checkpoint_update;      /* the last one's; -1: none of this process */
+    /* the newest one that rows of the run file cover; a run can be resumed from it; -1: none */
     int64_t checkpoint_covered;
-    int64_t checkpoint_newest; /* of the files of this run; -1: none */
-    bool checkpoints_aside;    /* those of the run that this one replaces may be */
+    int64_t checkpoint_newest; /* newest among the files of this run; -1: none */
+    bool checkpoints_aside;    /* checkpoints of the run that this one replaces may be */
     bool record_loss_told;     /* that the run file failed, under --on-write-error continue */
     /* the first that could not be written, under --on-write-error continue */
     sr_failure checkpoint_lost;
@@ -109,10 +121,18 @@ void train_metric_hint(const task_row *row, const char *name, sr_failure *why);
 sr_status trainer_flush(trainer *r, sr_failure *why);
 sr_status trainer_check_record(trainer *r, sr_failure *why);
 
-/* Decides on --validate-batch where it is not given (validation_choice.c). */
+/* Decides on --validate-batch if it is not given (validation_choice.c). */
 sr_status trainer_choose_validation(trainer *r, sr_failure *why);
 /* Validations of a run of `updates`, every a and every b updates (0: not) and at the end. */
 int64_t trainer_count_validations(int64_t updates, int64_t a, int64_t b);
+
+/* Steps of the planned updates; an epoch's last update may have fewer than --update-freq. */
+int64_t trainer_planned_steps(const trainer *r);
+/* --freeze-stats: running statistics stay as they are after this many updates. Products that are
+ * whole but for rounding are whole. */
+int64_t trainer_freeze_update(const trainer *r);
+/* Warns of options without effect in this run (unused_options.c). */
+void trainer_warn_unused(const trainer *r);
 
 /* Prepares an evaluation of a split, without numbers yet. */
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);
@@ -146,8 +166,8 @@ sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, s
 /* The part of it that a trained model needs: parameters and running values. */
 sr_status train_model_each(model *m, state_visit_fn *visitor, void *context, sr_failure *why);
 
-/* Dumps of the first steps (dump.c). Open: refuses what cannot be written, before anything is read.
- * Weights: after the last update. Step: after each one; loss is the summed one.
+/* Dumps of the first steps (dump.c). Open: rejects files that cannot be written, before anything is
+ * read. Weights: after the last update. Step: after each one; loss is the summed one.
  * Close: writes the dumps of a shorter run; returns `so_far`, or its own failure. */
 sr_status trainer_dump_open(trainer *r, sr_failure *why);
 sr_status trainer_dump_weights(trainer *r, sr_failure *why);
@@ -157,8 +177,8 @@ sr_status trainer_dump_close(trainer *r, sr_status so_far, sr_failure *why);
 
 /* Checkpoints (checkpoint_policy.c). Open: finds the metric of --keep-best. Evaluated: after a
  * validation. Between: after an update, when it is time for one. Last: when a signal ends the run.
- * Close: those of the run that this one replaces go when its file has the name (named), and come
- * back when it has not begun. */
+ * Close: handles the checkpoints of the run that this one replaces. They are removed when this
+ * run's file has the name (named), and restored when this run has not begun. */
 sr_status trainer_checkpoints_open(trainer *r, sr_failure *why);
 void trainer_checkpoint_evaluated(trainer *r, const train_eval *e);
 sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *why);

@@ -64,7 +64,8 @@ static sr_status measure(trainer *r, train_eval *e, sr_failure *why) {
     return measure_batches(r, e, why);
 }
 
-/* Metrics of decoded text: in every validation, or in every --bleu-every-th and the test. */
+/* Metrics of decoded text: in every validation, or in every --bleu-every-th and the test. NaN if
+ * the loss is not finite. */
 sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
     const task_row *row = e->task;
     const int64_t every = row->decode_asked ? r->config->bleu_every : 1;
@@ -73,6 +74,11 @@ sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
     const int64_t number = r->validations + 1;
     if (!row->decode || !every || (e->split == SPLIT_VALID && number % every)) return SR_OK;
     if (!data_has_split(r->data, e->split)) return SR_OK;
+    e->decodes = true;
+    if (!isfinite(e->sum.loss)) { /* such a model decodes nothing */
+        snprintf(e->decoded, sizeof e->decoded, "not decoded: the loss is not finite");
+        return SR_OK;
+    }
     const task_decoding d = {.options = &r->task_options,
                              .model = r->model,
                              .tape = r->tape,

@@ -1,10 +1,11 @@
 /* validation_choice.c -- whether a run validates both ways, with running and with batch statistics,
- * where --validate-batch is not given.
+ * if --validate-batch is not given.
  *
- * It does if a site normalizes with batch statistics in training and with running ones in
- * validation, and if its validations read at most READS of the tokens that training reads. Both are
- * counted before the first step, from the planned updates, never timed: the same options give the
- * same file on any machine.
+ * It does if --patience-metric or --keep-best is a metric with batch statistics. It also does if a
+ * site normalizes with batch statistics in training and with running ones in validation, and its
+ * validations read at most READS of the tokens that training reads. Both are counted before the
+ * first step, from the planned updates, never timed: the same options give the same file on any
+ * machine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +54,8 @@ static double training_tokens(const trainer *r) {
     return (double)data_tokens(r->data, SPLIT_TRAIN) * ((double)r->updates / (double)epoch);
 }
 
-/* Running text alone validates in batches of its own size: their statistics are then of other
- * numbers of rows than in training, and so is what the loss by them says. */
+/* Running text alone validates in batches of another size. Their statistics cover other numbers of
+ * rows than in training, which also affects the loss by them. */
 static void tell_rows(const trainer *r) {
     const data_options *o = &r->config->data;
     if (!config_data_lists(r->config, "eval-batch-size")) return;
@@ -68,10 +69,25 @@ static void tell_rows(const trainer *r) {
                  (long long)((training + window / 2) / window));
 }
 
+static bool wants_batch_metric(const trainer *r) {
+    const train_config *c = r->config;
+    const char *const name[] = {c->patience ? c->patience_metric : "", c->keep_best};
+    train_metric_place place;
+    for (int i = 0; i < 2; i++)
+        if (train_metric_find(c, r->task, name[i], &place) && place.of_batch) return true;
+    return false;
+}
+
+static bool any_differs(const trainer *r) {
+    for (int i = 0; i < r->model->sites; i++)
+        if (differs(r->model->site[i])) return true;
+    return false;
+}
+
 static sr_status choose(trainer *r, sr_failure *why) {
     if (!r->config->validate_batch_open) return SR_OK;
     const double reads = validation_tokens(r) / training_tokens(r);
-    if (!(reads <= READS)) return SR_OK;
+    if (!wants_batch_metric(r) && !(any_differs(r) && reads <= READS)) return SR_OK;
     r->chosen = malloc(sizeof *r->chosen);
     if (!r->chosen) return sr_fail(why, SR_MEMORY, "out of memory for the options");
     *r->chosen = *r->config;
@@ -86,10 +102,8 @@ static sr_status choose(trainer *r, sr_failure *why) {
 }
 
 sr_status trainer_choose_validation(trainer *r, sr_failure *why) {
-    bool any = false;
-    for (int i = 0; i < r->model->sites; i++) any |= differs(r->model->site[i]);
-    if (!any || !data_has_split(r->data, SPLIT_VALID)) return SR_OK;
+    if (!data_has_split(r->data, SPLIT_VALID)) return SR_OK;
     const sr_status status = choose(r, why);
-    if (status == SR_OK && r->config->validate_batch) tell_rows(r);
+    if (status == SR_OK && r->config->validate_batch && any_differs(r)) tell_rows(r);
     return status;
 }

@@ -1,7 +1,7 @@
 /* word_vectors.c -- pretrained word vectors in GloVe's text form: a word and its numbers per line,
  * separated by spaces or tabs. Other blanks belong to the word. A first line of two whole numbers,
- * as word2vec writes it, is passed over. So are words with spaces, which GloVe's 840 G file has and
- * no dictionary.
+ * as word2vec writes it, is skipped. So are words with spaces, which GloVe's 840 G file has and no
+ * dictionary.
  *
  * Words of the dictionary get their vector; others keep their initial one. The last vector of a
  * word counts.
@@ -56,7 +56,7 @@ static bool is_head(const char *line, const char *end) {
 typedef struct reading {
     const vocab *words;
     tensor *table; /* NULL: words are only looked up */
-    int64_t width; /* numbers of a line, 0: those of the first one */
+    int64_t width; /* numbers of a line, 0: as in the first one */
     real *value;   /* [width] of a line; NULL without a table */
     uint8_t *seen; /* by word */
     int64_t found;

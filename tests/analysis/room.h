@@ -1,5 +1,6 @@
-/* room.h -- another room for columns than that of memory_limit.c, so that short ones are read as
- * those that do not fit into memory: for a test program that holds the main() of an analysis. */
+/* room.h -- replaces the limit of memory_limit.c by one that a test sets. Short columns then take
+ * the path of columns that do not fit into memory. For a test program that links the main() of an
+ * analysis. */
 #ifndef TESTS_ANALYSIS_ROOM_H
 #define TESTS_ANALYSIS_ROOM_H
 
@@ -20,7 +21,8 @@ int64_t column_memory_limit(void) {
 
 typedef int program_main(int argc, char **argv);
 
-/* The program's table, with room for so many bytes. words: NULL behind the last. */
+/* Writes the program's table to `path`, with a column memory limit of `bytes`. words: ends with
+ * NULL. */
 static inline void print_with_room(program_main *program, int64_t bytes, char **words,
                                    const char *path) {
     int count = 0;
@@ -37,7 +39,7 @@ static inline void print_with_room(program_main *program, int64_t bytes, char **
     assert_true(WIFEXITED(state) && WEXITSTATUS(state) == 0);
 }
 
-/* As with room for all, to the last digit, and of so many rows at least. */
+/* Expects the table that ample memory gives, to the last digit, with at least rows_least rows. */
 static inline void expect_same_table(program_main *program, int64_t bytes, char **words,
                                      int rows_least) {
     print_with_room(program, 64 << 20, words, program_file("kept.tsv"));

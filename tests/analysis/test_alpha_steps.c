@@ -1,4 +1,4 @@
-/* test_alpha_steps.c -- the steps that stat-alpha leaves out, counted by hand. */
+/* test_alpha_steps.c -- the steps that stat-alpha skips, counted by hand. */
 #include <math.h>
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 
 enum { STEPS = 3000, WIDTH = 3 };
 
-/* In step 300 a mean is missing: from then on no distance is finite. */
+/* In step 300 a mean is missing: all later distances are not finite. */
 static void write_run(const char *path) {
     rng r = rng_create(1);
     sr_options o = run_options();
@@ -32,7 +32,7 @@ static void write_run(const char *path) {
     run_finish(to);
 }
 
-/* A step that is left out does not count as a step without a finite distance. */
+/* A skipped step does not count as a step without a finite distance. */
 static void left_out_is_not_counted(void **state) {
     (void)state;
     write_run(program_file("long.h5"));

@@ -1,12 +1,12 @@
 /* The analyses' tables against numbers worked out by hand.
  *
- * write_small_run: at `stem` (d = 2, eps = 1, n = 4) step by step mu_B = k (3, 4) with k = 1 2 3 4
- * 10 NaN and mu = 0, so dist_mu = 5k/2; sigma2_B = (3, 8), sigma2 = (0, 4), so dist_sigma2 = ||(3,
- * 4)||/2 = 2.5; s = (2, 3), gamma/s = (1/2, 2/3), sum_g/n = (1, 3/2), so c_mu = (1/2, 1) and g_mu =
- * sqrt(5/4)/2; sum_gx/n = (2, -3/2), so c_sig = (1, -1), Q = (3/4, 8/9), g_sigma2 = sqrt(59/36)/2.
- * At `mid` (d = 1, eps = 0): psi2_B = 4, psi2 = 1: dist_psi2 = 3, dist_psi = 1; c_psi = 3/2 * 2 = 3
- * = g_psi2.
- */
+ * write_small_run has two sites. Values of `stem` (d = 2, eps = 1, n = 4):
+ *   mu_B = k (3, 4), k = 1 2 3 4 10 NaN by step, mu = 0: dist_mu = 5k/2
+ *   sigma2_B = (3, 8), sigma2 = (0, 4): dist_sigma2 = ||(3, 4)||/2 = 2.5
+ *   s = (2, 3), gamma/s = (1/2, 2/3), sum_g/n = (1, 3/2): c_mu = (1/2, 1), g_mu = sqrt(5/4)/2
+ *   sum_gx/n = (2, -3/2): c_sig = (1, -1), Q = (3/4, 8/9), g_sigma2 = sqrt(59/36)/2
+ * Values of `mid` (d = 1, eps = 0):
+ *   psi2_B = 4, psi2 = 1: dist_psi2 = 3, dist_psi = 1, c_psi = 3/2 * 2 = 3 = g_psi2 */
 #include "testing/programs.h"
 
 #include <math.h>
@@ -84,7 +84,7 @@ static void test_gradnorm(void **state) {
     program_free(&r);
 }
 
-/* Everything after the `#` lines. */
+/* The lines that do not start with `#`. */
 static const char *body(const char *table) {
     while (*table == '#') table = strchr(table, '\n') + 1;
     return table;
@@ -111,7 +111,7 @@ static void test_from_vectors_agrees(void **state) {
     }
 }
 
-/* No scalar of its list follows from vectors, so it does not offer to compute them. */
+/* Its list has no scalar that vectors give, so it does not offer to compute them. */
 static void test_from_vectors_where_something_can_be_computed(void **state) {
     (void)state;
     program_result r = program_run("stat-scalar --from vectors small.h5");
@@ -206,7 +206,7 @@ static void test_usage(void **state) {
     program_free(&r);
 }
 
-/* What holds for every analysis, those of tomorrow too. */
+/* Every program stat-*, future ones included: --help, no run, a full disk, a missing file. */
 static void test_every_analysis(void **state) {
     (void)state;
     program_result r = program_run(
@@ -250,7 +250,7 @@ static void test_curve(void **state) {
     program_free(&r);
 }
 
-/* Percent and epoch stay those of the whole run; the evaluation is at step 3. */
+/* Percent and epoch refer to the whole run; the evaluation is at step 3. */
 static void test_curve_phase(void **state) {
     (void)state;
     program_result r = program_run("stat-curve small.h5 --phase 2:4");
@@ -277,7 +277,7 @@ static void test_curve_phase(void **state) {
     r = program_run("stat-curve small.h5 --phase 7:9");
     assert_int_equal(r.status, 2);
     program_free(&r);
-    r = program_run("stat-curve small.h5 | grep -c '^# steps'"); /* all: nothing to say */
+    r = program_run("stat-curve small.h5 | grep -c '^# steps'"); /* all steps: no such line */
     assert_string_equal(r.out, "0\n");
     program_free(&r);
 }

@@ -1,4 +1,4 @@
-/* What analyses say of many statistics at once and of values that are not finite. */
+/* Analyses of many statistics at once, and of values that are not finite. */
 #include <math.h>
 #include <string.h>
 
@@ -6,8 +6,8 @@
 #include "testing/check.h"
 #include "testing/programs.h"
 
-/* One site of the LN family; row_grad_mean is infinite, 1, 2, NaN, 7, 7; row_grad_var is -5 once, 3
- * once and else 0. */
+/* One site of the LN family. row_grad_mean is infinite, 1, 2, NaN, 7, 7. row_grad_var is -5 once, 3
+ * once and otherwise 0. */
 static int write_runs(void **state) {
     (void)state;
     static const double value[] = {INFINITY, 1, 2, NAN, 7, 7};
@@ -37,7 +37,7 @@ static const char all_names[] = SR_SCALARS(NAME);
 #define TEXT(name, definition) #name,
 static const char *const each_name[] = {SR_SCALARS(TEXT)};
 
-/* Every name below /scalars: the last of them has its row too. */
+/* Every name below /scalars, the last one included, has a row. */
 static void test_all_statistics(void **state) {
     (void)state;
     static const char *const program[] = {"stat-outlier", "stat-scalar"};
@@ -62,8 +62,8 @@ static void test_unknown_statistic(void **state) {
     program_free(&r);
 }
 
-/* The first step is infinite and may not stand for the largest value. Of 1 2 7 7 the median is 4.5,
- * the deviations are 3.5 2.5 2.5 2.5. */
+/* The first step is infinite and may not be the largest value. 1 2 7 7 have median 4.5 and
+ * deviations 3.5 2.5 2.5 2.5. */
 static void test_outlier_after_infinity(void **state) {
     (void)state;
     program_result r = program_run("stat-outlier edges.h5 --stat row_grad_mean");
@@ -77,7 +77,7 @@ static void test_outlier_after_infinity(void **state) {
     program_free(&r);
 }
 
-/* 0 3 -5 0 0 0: more than half are equal, so whatever else there is lies beyond, on both sides. */
+/* 0 3 -5 0 0 0: more than half are equal, so all other values are outliers, on both sides. */
 static void test_outlier_without_spread(void **state) {
     (void)state;
     program_result r =

@@ -1,5 +1,5 @@
-/* Analyses of runs that are too long for tables by hand: against plain loops over what the file
- * holds, with sorted values, one site after the other. */
+/* Analyses of runs too long for tables by hand, against plain loops over the file's values: sorted,
+ * one site after the other. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,8 +182,8 @@ static void test_distances(void **state) {
     check_distances(program_file("odd.h5"));
 }
 
-/* One site (whole blocks of the file) and all of them, in turns: the reader opens the dataset in
- * another way for each. */
+/* Rows of one site (whole blocks of the file) and of all sites, in turn. The reader opens the
+ * dataset differently for each. */
 static void test_whole_rows(void **state) {
     (void)state;
     enum { FEW = 40 };
@@ -213,7 +213,7 @@ static void test_threads(void **state) {
 }
 
 /* A step's rows are the same from /vectors, which has every third step, and from /scalars, which
- * has them all: n comes from /scalars/rows, whose row is another. */
+ * has every step. n comes from /scalars/rows at another row index. */
 static void test_spaced(void **state) {
     (void)state;
     write_vectors(program_file("spaced.h5"), mixed_widths, 3);
@@ -229,7 +229,7 @@ static void test_spaced(void **state) {
     program_free(&r);
 }
 
-/* Orders that mislead a choice of pivots, ties, and few values. */
+/* Orders that mislead a pivot choice, ties, and few values. */
 static double pattern(int which, int64_t i, int64_t n) {
     switch (which) {
     case 0:
@@ -279,8 +279,8 @@ static void test_quantiles(void **state) {
         check_quantiles(program_file("patterns.h5"), length[i]);
 }
 
-/* Three rows a part: smallest, median, largest of each column; a spike of one step stays. The host
- * gives no epochs. */
+/* Each bucket has three rows: smallest, median, largest of each column. A spike of one step stays.
+ * The host program gives no epochs. */
 static void test_curve_parts(void **state) {
     (void)state;
     static const int widths[SITES] = {1, 1, 1, 1};
@@ -321,7 +321,7 @@ static void test_curve_parts(void **state) {
     program_free(&p);
 }
 
-/* The parts of sites that go through the file together are those of each site alone. */
+/* Sites read together have the same buckets as each site alone. */
 static void test_site_parts(void **state) {
     (void)state;
     program_result r = program_run(
@@ -341,7 +341,7 @@ static void test_site_parts(void **state) {
     program_free(&r);
 }
 
-/* Steps that begin within a block of the file, read in more than one piece. */
+/* Steps that begin within a block of the file, read in several chunks. */
 static void test_phase(void **state) {
     (void)state;
     program_result r = program_run(

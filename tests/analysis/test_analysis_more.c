@@ -43,8 +43,8 @@ static void test_tid(void **state) {
     }
 }
 
-/* mu_B - mu = (3k, 4k), sigma2_B = (3, 8), sigma2 = (0, 4), alpha 0.9, mean of k 4: what is left
- * after the update is 0.9 of the difference, and sigma2 is (0.3, 4.4). */
+/* mu_B - mu = (3k, 4k), sigma2_B = (3, 8), sigma2 = (0, 4), alpha 0.9, mean of k 4. After the
+ * update 0.9 of the difference remains, and sigma2 is (0.3, 4.4). */
 static void test_tid_released(void **state) {
     (void)state;
     program_result r =
@@ -117,8 +117,8 @@ static void test_lngrad(void **state) {
     program_free(&r);
 }
 
-/* dist_mu is 2.5 5 7.5 10 25 nan: median 7.5, deviations 5 2.5 0 2.5 17.5, so mad 2.5; beyond 1.5
- * mad lie 2.5 and 25. Quantiles at (5 - 1) p = 0.04, 1, 3 and 3.96. */
+/* dist_mu is 2.5 5 7.5 10 25 nan: median 7.5, deviations 5 2.5 0 2.5 17.5, so mad 2.5. Beyond 1.5
+ * mad are 2.5 and 25. Quantiles are at (5 - 1) p = 0.04, 1, 3 and 3.96. */
 static void test_outlier(void **state) {
     (void)state;
     program_result r = program_run(
@@ -152,8 +152,8 @@ static void test_outlier(void **state) {
     program_free(&r);
 }
 
-/* Steps 1 to 3 are 2.5 5 7.5, steps 4 to 6 are 10 25 nan. Of seven parts, step s is in
- * 1 + floor(7 (s - 1)/6): the first six have a step each, the seventh has none. */
+/* Steps 1 to 3 are 2.5 5 7.5, steps 4 to 6 are 10 25 nan. With seven parts, step s is in part 1 +
+ * floor(7 (s - 1)/6). The first six have one step each, the seventh has none. */
 static void test_outlier_parts(void **state) {
     (void)state;
     program_result r = program_run("stat-outlier --burn-in 0 small.h5 --stat dist_mu --parts 2");
@@ -233,8 +233,9 @@ static void test_svd(void **state) {
     program_free(&r);
 }
 
-/* In units of 5/2, b = 1 2 3 4 10 and alpha = 1/2: r = 0 1/2 5/4 17/8 49/16, so the distances are
- * 1 3/2 7/4 15/8 111/16. alpha = 1 never moves, alpha = 0 takes the last batch: 1 1 1 1 6. */
+/* In units of 5/2, b = 1 2 3 4 10 and alpha = 1/2: r = 0 1/2 5/4 17/8 49/16, so the distances are 1
+ * 3/2 7/4 15/8 111/16. With alpha = 1 the average never moves. With alpha = 0 it is the last batch:
+ * 1 1 1 1 6. */
 static void test_alpha(void **state) {
     (void)state;
     program_result r = program_run("stat-alpha --burn-in 0 small.h5 --stat mu --alpha 0.5,1,0");
@@ -257,7 +258,7 @@ static void test_alpha(void **state) {
     check_cell(&r, 0, "median", 2.5 * (15.0 / 8 + 111.0 / 16) / 2);
     program_free(&r);
     r = program_run("stat-alpha --burn-in 2 small.h5 --stat mu --alpha 0.5 --phase first-half");
-    check_cell(&r, 0, "steps", 1); /* the average begins at the first step all the same */
+    check_cell(&r, 0, "steps", 1); /* the average starts at the first step all the same */
     check_cell(&r, 0, "median", 2.5 * 7 / 4);
     program_free(&r);
     r = program_run("stat-alpha --burn-in 0 small.h5 --alpha 0.5,2");
@@ -265,9 +266,9 @@ static void test_alpha(void **state) {
     program_free(&r);
 }
 
-/* Six rows, the last with NaN, start-ups 1, 2, 4, 6 of alpha 0, 0.1, 0.3, 0.4: that of 0.3 leaves
- * two of six, a third. alpha 1 forgets nothing. r of 0.3 in step 5: 0, 7/10, 161/100, 2583/1000,
- * 35749/10000. */
+/* Six rows, the last with NaN. Alpha 0, 0.1, 0.3, 0.4 have burn-ins of 1, 2, 4, 6 steps. The
+ * burn-in of 0.3 leaves two of six rows, a third. alpha 1 never forgets. r of 0.3 in step 5: 0,
+ * 7/10, 161/100, 2583/1000, 35749/10000. */
 static void test_alpha_same_steps(void **state) {
     (void)state;
     program_result r =
@@ -286,12 +287,12 @@ static void test_alpha_same_steps(void **state) {
     r = program_run("stat-alpha --burn-in same small.h5 --stat mu --site stem --alpha 0,0.1,0.3 "
                     "--phase first-half");
     check_cell(&r, 0, "steps", 1);
-    check_cell(&r, 0, "median", 2.5); /* of step 3, behind the start-up of 0.1 */
+    check_cell(&r, 0, "median", 2.5); /* step 3, after the burn-in of 0.1 */
     check_cell(&r, 2, "steps", 0);
     program_free(&r);
     r = program_run("stat-alpha --burn-in same small.h5 --stat mu --site stem --alpha 0,0.3 "
                     "--phase second-half");
-    check_cell(&r, 0, "steps", 2); /* of three: the average began long before */
+    check_cell(&r, 0, "steps", 2); /* of three: the average started long before */
     program_free(&r);
     r = program_run("stat-alpha --burn-in some small.h5");
     assert_int_equal(r.status, 2);
@@ -299,8 +300,8 @@ static void test_alpha_same_steps(void **state) {
     program_free(&r);
 }
 
-/* ||b - r||/d = 5/2 |b - r|: a distance in units of the first feature's. In bfloat16 r may only be
- * a bfloat16, in units of 1 that is 3k and 4k by features: each is averaged by itself. */
+/* ||b - r||/d = 5/2 |b - r|: a distance in units of the first feature's. A bfloat16 r is rounded:
+ * the features, 3b and 4b, are then averaged separately. */
 static void test_alpha_kept_in(void **state) {
     (void)state;
     static const int b[] = {1, 2, 3, 4, 10};
@@ -333,8 +334,8 @@ static void test_alpha_kept_in(void **state) {
     program_free(&p);
 }
 
-/* Of six steps the last tenth is the last one: loss 6/6, epoch 3; tid_mean there is NaN. Evaluated
- * once, after step 3. Five steps: tid_mean 25, tid_var as in test_tid. */
+/* The last tenth of six steps is the last one: loss 6/6, epoch 3, tid_mean NaN. Evaluated once,
+ * after step 3. Five steps: tid_mean 25, tid_var as in test_tid. */
 static void test_table(void **state) {
     (void)state;
     program_result r = program_run("stat-table small.h5 five.h5 ln.h5");

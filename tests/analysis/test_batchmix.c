@@ -1,5 +1,5 @@
-/* stat-batchmix on runs whose mu_B is made of known parts: the sums of squares that the program has
- * to find are taken here from the parts themselves. */
+/* stat-batchmix on runs whose mu_B consists of known parts. The expected sums of squares are
+ * computed from the parts themselves. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "testing/programs.h"
 
 enum { WIDTH = 8, PARTS = 5 };
-enum { FORGOTTEN = 50 }; /* steps after which nothing of the early ones is left in running means */
+enum { FORGOTTEN = 50 }; /* steps after which running means hold nothing of the early ones */
 
-/* mu_B is the sum of these, each with a running mean of its own. */
+/* mu_B is the sum of these sources, each with a separate running mean. */
 typedef enum { FIXED, BY_LENGTH, BY_PADDING, BY_POSITION, NOISE } source;
 
 typedef struct made_run {
@@ -28,7 +28,7 @@ typedef struct made_run {
     int early;          /* steps at the beginning whose sentences are ten times as long */
 } made_run;
 
-/* Sums over the recorded steps behind the start-up of what is left without some sources. */
+/* Sums over the recorded steps after burn-in of the remainder without some sources. */
 typedef struct truth {
     int steps, startup, nonfinite;
     double all, without[PARTS], without_both, rest; /* rest: NOISE and FIXED alone */
@@ -107,7 +107,7 @@ static void put_step(sr_recorder *r, const made_run *run, const batch *b,
     sr_put_vector(r, 0, SR_position, position);
 }
 
-/* Start-up by another formula than the program's: multiplied until it is there. */
+/* Burn-in by another formula than the program's: multiplies the weight until it is at most 1 %. */
 static int startup_of(double alpha) {
     int steps = 0;
     for (double weight = 1; weight > 0.01; weight *= alpha) steps++;
@@ -210,7 +210,7 @@ static void parts_are_found(void **state) {
     }
 }
 
-/* Intervals hold the share and are not idle; what is shifted in time explains nothing. */
+/* Intervals hold the share and are not idle. Covariates shifted in time explain nothing. */
 static void intervals_and_control(void **state) {
     (void)state;
     const made_run run = {.name = "known.h5",
@@ -250,7 +250,7 @@ static void intervals_and_control(void **state) {
     program_free(&r);
 }
 
-/* What is no straight line needs terms that bend. */
+/* Relations that are not linear need terms that bend. */
 static void bent_relations(void **state) {
     (void)state;
     const made_run run = {.name = "kink.h5",
@@ -269,7 +269,8 @@ static void bent_relations(void **state) {
     program_free(&r);
 }
 
-/* The knots are quantiles of the steps in the window: of the long sentences before it none is a knot. */
+/* The knots are quantiles of the steps in the window; none of the long sentences before it is a
+ * knot. */
 static void knots_of_the_window(void **state) {
     (void)state;
     const made_run run = {.name = "early.h5",
@@ -286,8 +287,8 @@ static void knots_of_the_window(void **state) {
     program_free(&r);
 }
 
-/* Without any relation shares are those of coefficients fitted to noise and judged elsewhere: about
- * -(terms)/(steps), where rows that the coefficients came from would give as much above 0. */
+/* Without any relation, the coefficients fit noise, and other rows judge them. The shares are about
+ * -(terms)/(steps); the rows that were fitted would give as much above 0. */
 static void nothing_is_found_in_noise(void **state) {
     (void)state;
     const made_run run = {
@@ -380,7 +381,7 @@ static void covariates_that_are_missing(void **state) {
     program_free(&r);
 }
 
-/* 35 steps behind the start-up of 44 are enough for two terms, not for four. */
+/* 35 steps after the burn-in of 44 are enough for two terms, not for four. */
 static void too_few_steps(void **state) {
     (void)state;
     const made_run run = {
@@ -398,8 +399,7 @@ static void too_few_steps(void **state) {
     program_free(&r);
 }
 
-/* A step with NaN is counted and left out; one without rows leaves the running means as they
-   are. */
+/* A step with NaN is counted and left out; one without rows leaves the running means unchanged. */
 static void steps_that_are_not_finite(void **state) {
     (void)state;
     const made_run run = {.name = "bad.h5",

@@ -11,7 +11,7 @@
 #include "testing/check.h"
 #include "testing/programs.h"
 
-enum { STEPS = 7001, WIDTH = 2 }; /* of three blocks of 2048 steps and a part */
+enum { STEPS = 7001, WIDTH = 2 }; /* three blocks of 2048 steps and a part */
 
 /* Every eleventh step has no rows, every thirteenth no known samples. */
 static void put_site(sr_recorder *to, int step, rng *r) {
@@ -44,9 +44,9 @@ static void write_run(const char *path, int steps, int every) {
     run_finish(to);
 }
 
-/* The term of a covariate that is not bent: what moved against its running mean in the steps of
- * vectors, which starts at the mean of all and stays where there are no rows; to a mean square of
- * 1. z [STEPS / every] */
+/* The term of a covariate without bends, in the steps with vectors: the difference from its running
+ * mean, scaled to a mean square of 1. The running mean starts at the mean of all steps and stays
+ * unchanged at steps without rows. z [STEPS / every] */
 static void term_by_hand(const double *value, int every, double *z) {
     double sum = 0, known = 0, square = 0, finite = 0;
     for (int i = 0; i < STEPS; i++)
@@ -97,8 +97,7 @@ static void terms_by_hand(void **state) {
     sr_run_close(run);
 }
 
-/* One column of covariates is in memory, and nothing else of all steps; the rest is what the file
-   takes. */
+/* Memory holds one column of covariates and nothing else of all steps; the rest is the file's. */
 static void memory_of_a_step(void **state) {
     (void)state;
     enum { FEW = 20000, MANY = 320000 };

@@ -1,5 +1,5 @@
-/* test_bootstrap.c -- resamples against a plain bootstrap that sorts each; blocks against
- * covariances that are summed value by value. */
+/* test_bootstrap.c -- resamples against a plain bootstrap that sorts each of them; block lengths
+ * against covariances summed value by value. */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static double value_of(int kind, int i, double *state, rng *r) {
     case 6:
         return i % 3 ? *state : (i % 9 ? -0.0 : 0.0);
     case 7:
-        return i % 2 ? 1 + 1e-9 * rng_uniform(r) : 2; /* a period, as of epochs */
+        return i % 2 ? 1 + 1e-9 * rng_uniform(r) : 2; /* a period, as epochs have */
     case 8:
         return i;
     case 9:
@@ -47,7 +47,7 @@ static double value_of(int kind, int i, double *state, rng *r) {
     case 10:
         return ldexp(rng_normal(r), (int)rng_below(r, 2000) - 1070);
     case 11:
-        return 1 + ldexp((double)rng_below(r, 9), -52); /* alike but for the last digit */
+        return 1 + ldexp((double)rng_below(r, 9), -52); /* equal but for the last digit */
     default:
         return rng_below(r, 50) ? (double)(i % 5) : -1e308 - 1e307 * rng_uniform(r);
     }
@@ -70,7 +70,7 @@ static void sequence_make(sequence *s, int kind, int length, rng *r) {
 
 /* -- plain bootstrap ------------------------------------------------------------------------- */
 
-/* Values in order, how often each of their ranks was drawn, and what was drawn in order. */
+/* Values in order, how often each rank was drawn, and the drawn values in order. */
 typedef struct plain {
     double sorted[LONGEST], resample[LONGEST];
     int64_t n, drawn[LONGEST];
@@ -168,7 +168,7 @@ static void tails_of_many_resamples(void **state) {
 
 enum { THREADS_MOST = 3 };
 
-/* So much work that threads that shared what is one's own would meet. */
+/* Enough work that threads would collide if they shared private data. */
 static void tails_on_any_threads(void **state) {
     (void)state;
     static double want[BOOTSTRAP_TAILS * MANY];
@@ -188,8 +188,8 @@ static void tails_on_any_threads(void **state) {
     omp_set_num_threads(before);
 }
 
-/* So many resamples that some medians lie outside the window that is searched first: about 6 of
- * 100,000 do, 4 standard deviations from the middle. */
+/* With 100,000 resamples some medians are outside the window that is searched first: about 6, at 4
+ * standard deviations from the middle. */
 static void tails_far_from_the_middle(void **state) {
     (void)state;
     enum { LENGTH = 400, RESAMPLES = 100000 };
@@ -203,8 +203,8 @@ static void tails_far_from_the_middle(void **state) {
     for (int k = 0; k < BOOTSTRAP_TAILS * RESAMPLES; k++) check_equals(got[k], want[k]);
 }
 
-/* In the first resample, in the last number of one, in the middle, and in the last of all: each
- * later resample begins one number later. */
+/* The rejected number is in the first resample, the last of one, in the middle, or the last of all.
+ * Each later resample starts one number later. */
 static void refused_numbers_are_drawn_again(void **state) {
     (void)state;
     enum { LENGTH = 700, BLOCK_OF = 7, BLOCKS = LENGTH / BLOCK_OF };
@@ -249,7 +249,7 @@ static void failures_are_passed_on(void **state) {
     assert_true(n > 4);
 }
 
-/* The interval of a median: of the finite values alone, and none of fewer than 20. */
+/* The interval of a median uses the finite values; fewer than 20 have no interval. */
 static void medians_have_intervals(void **state) {
     (void)state;
     static sequence s;
@@ -280,7 +280,7 @@ static double plain_covariance(const double *y, int n, double mean, int lag) {
     return sum / n;
 }
 
-/* The last lag before so many small ones in a row, of r [most + 1]. */
+/* The last lag before `needed` small ones in a row, of r [most + 1]. */
 static int plain_end(const double *r, int n, int most) {
     const double limit = 2 * sqrt(log10(n) / n);
     const int needed = (int)fmax(5, ceil(sqrt(log10(n))));
@@ -326,7 +326,7 @@ static void expect_block(sequence *s, int kind) {
         fail_msg("series %d, %d values: blocks of %d, not %d", kind, s->n, (int)got, (int)want);
 }
 
-/* Counted or summed, the covariances have the same block. */
+/* Counted or summed, the covariances give the same block. */
 static void blocks_are_those_of_sums(void **state) {
     (void)state;
     const int trials = (int)check_places(300);

@@ -1,5 +1,5 @@
-/* test_bootstrap_fixed.c -- resamples of long series from fixed blocks: quantiles against values that
- * are counted one by one, draws, and their spread against that of circular blocks. */
+/* test_bootstrap_fixed.c -- resamples of long series from fixed blocks: quantiles against values
+ * counted one by one, draws, and spread against circular blocks. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static double value_of(int kind, int i, double *state, rng *r) {
     case 4:
         return rng_below(r, 200) ? 1 : rng_normal(r); /* one window */
     case 5:
-        return i; /* a block has neighbours alone */
+        return i; /* a block holds neighbouring values only */
     default:
         return i < LENGTH / 3 ? 1e6 + rng_normal(r) : *state;
     }
@@ -53,7 +53,7 @@ static int64_t times_of(const block_draws *d, int64_t block, int64_t b) {
     return d->times[(b / DRAW_LANES * d->blocks + block) * DRAW_LANES + b % DRAW_LANES];
 }
 
-/* Values upwards, each as often as its block is drawn; their number. */
+/* Lists values in ascending order, each as often as its block is drawn; returns their number. */
 static int64_t plain_resample(const ranked *sorted, const block_draws *d, int64_t b,
                               double *drawn) {
     int64_t n = 0;
@@ -112,7 +112,7 @@ static void numbers_of_blocks(void **state) {
     assert_int_equal(fixed_blocks((int64_t)1 << 31, 1 << 30), 0);
 }
 
-/* As many blocks as the series has, from all of them: a number of draws has variance 1 - 1/K. */
+/* Draws as many blocks as the series has, from all of them: a count has variance 1 - 1/K. */
 static void draws_are_uniform(void **state) {
     (void)state;
     enum { BLOCKS = 300, MANY = DRAWS_MOST };
@@ -137,7 +137,7 @@ static void draws_are_uniform(void **state) {
     block_draws_free(&d);
 }
 
-/* Resamples have a number in their stream, whatever is drawn with them and by how many threads. */
+/* A resample depends on its number in the stream, not on other resamples or the thread count. */
 static void draws_have_numbers(void **state) {
     (void)state;
     enum { BLOCKS = 77, FIRST = 64, SOME = 130 };
@@ -166,7 +166,7 @@ static double deviation(const double *x, int n) {
     return sqrt(squares / (n - 1));
 }
 
-/* Of an autocorrelated series; single values would give a fifth of it. */
+/* An autocorrelated series: drawing single values would give a fifth of the spread. */
 static void spread_of_circular_blocks(void **state) {
     (void)state;
     enum { MANY = 1000, BLOCK = 100 };

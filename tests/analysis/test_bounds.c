@@ -25,7 +25,7 @@ static int add(sr_recorder *r, const char *name, const char *norm, sr_family fam
                                      .alpha = 0.9});
 }
 
-/* Steps 1 to 3; step 2 was not asked for. config "" and alpha_bwd NaN: the site's alpha, 0.9. */
+/* Steps 1 to 3; step 2 does not request it. config "" and alpha_bwd NaN: the site's alpha, 0.9. */
 static void write_bounds(const char *path, const char *config, double alpha_bwd) {
     static const char *const names[] = {"lemma2_max",    "row_xhat_max", "row_q_max", "Gamma_min",
                                         "row_dxhat_max", "y_outside",    "z_mean"};
@@ -78,7 +78,7 @@ static void check_line(const program_result *r, int row, const line *want) {
     check_text(r, row, "holds", want->holds);
 }
 
-/* The largest of the steps that have a value; a limit that is reached holds for lemma 2 alone. */
+/* The largest of the steps that have a value. A limit that is reached satisfies lemma 2 only. */
 static void statements(void **state) {
     (void)state;
     static const line want[ROWS_OF_PN] = {
@@ -101,7 +101,7 @@ static void statements(void **state) {
     program_free(&r);
 }
 
-/* The limit is that of the site: recorded, or of a comment about it, or else of its alpha. */
+/* The limit is the site's: recorded, else from a comment about the site, else from its alpha. */
 static void backward_alpha(void **state) {
     static const struct {
         const char *config;
@@ -153,7 +153,7 @@ static void options_of_the_ratio(void **state) {
     }
 }
 
-/* A row of stat-lngrad for each statistic; their definitions are those of the run. */
+/* stat-lngrad has one row per statistic, with the definition stored in the run. */
 static void rows_of_lngrad(void **state) {
     (void)state;
     program_result r = program_run("stat-lngrad --burn-in 0 bounds.h5 --stat y_outside,z_mean");

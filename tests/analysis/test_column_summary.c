@@ -1,5 +1,5 @@
-/* test_column_summary.c -- summaries against the definition of their quantiles; the groups in which
- * columns are read, and a program's table with groups of one column against all at once. */
+/* test_column_summary.c -- summaries against the definition of their quantiles. The groups of
+ * columns read together: a program's table with groups of one column against all at once. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "testing/check.h"
 #include "testing/programs.h"
 
-/* The program, to be called with a room of our own. */
+/* The program under test, called with a memory limit that the test sets. */
 int stat_lngrad_main(int argc, char **argv);
 
 /* -- columns --------------------------------------------------------------------------------- */
@@ -51,9 +51,9 @@ static double value_of_kind(int kind, int i, rng *r) {
     case 9:
         return i % 2 ? NAN : -INFINITY;
     case 10:
-        return 1 + ldexp((double)rng_below(r, 9), -52); /* alike but for the last digit */
+        return 1 + ldexp((double)rng_below(r, 9), -52); /* equal but for the last digit */
     case 11:
-        return (i % 2 ? -1 : 1) * ldexp(1, (int)rng_below(r, 100)); /* the first digit alone */
+        return (i % 2 ? -1 : 1) * ldexp(1, (int)rng_below(r, 100)); /* only exponents differ */
     default:
         return any_bits(r);
     }
@@ -64,8 +64,8 @@ static void expect_number(double got, double want, const char *what, int kind, i
         fail_msg("%s, kind %d, %d rows: %a, not %a", what, kind, rows, got, want);
 }
 
-/* Linear between the order statistics around (n - 1) p: Hyndman and Fan's definition 7. But for
- * rounding: the compiler may use fused operations in one of the two. */
+/* Linear between the order statistics around (n - 1) p: Hyndman and Fan's definition 7. Allows for
+ * rounding, since the compiler may use fused operations in one of the two. */
 static void expect_quantile(double got, const double *sorted, int n, double p, int kind) {
     if (n == 0) {
         assert_true(isnan(got));

@@ -1,5 +1,6 @@
-/* stat-batch, and stat-compare: ratios and intervals that follow by hand, planted differences, and
- * how often an interval misses when there is none, of single runs and of several seeds. */
+/* stat-batch and stat-compare: ratios and intervals that follow by hand, and planted differences.
+ * Also how often an interval misses when no difference exists, with single runs and several
+ * seeds. */
 #include "testing/programs.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@
 
 typedef double (*series_of)(int site, int step, double *state);
 
-/* What replicates are told by. */
+/* Attributes that identify replicates. */
 typedef struct identity {
     const char *config;
     uint64_t seed;
@@ -124,8 +125,8 @@ static double scaled_up(int site, int step, double *state) {
     return scale * count_up(site, step, state);
 }
 
-/* A level of its own at every site, which other seeds have elsewhere: its standard deviation is 0.2
- * of the logarithm, ten times what the steps of a run leave of it. */
+/* Every site has its own level, and other seeds have others. The logarithm has standard deviation
+ * 0.2, ten times the noise left by the steps of a run. */
 static double seed_level(int site, int step, double *state) {
     (void)site;
     double noise = 0;
@@ -174,8 +175,8 @@ static int write_runs(void **state) {
     return 0;
 }
 
-/* 1 .. 20: median 10.5, 99 % quantile 19 + 0.81, maximum 20. A block as long as the series is the
- * series again, turned: every resample has the same quantiles, the interval is the ratio alone. */
+/* 1 .. 20: median 10.5, 99 % quantile 19 + 0.81, maximum 20. With a block as long as the series,
+ * every resample is a rotation. All have the same quantiles, so the interval is the ratio alone. */
 static void test_by_hand(void **state) {
     (void)state;
     static const char *const quantity[] = {"median", "q99", "max"};
@@ -207,9 +208,9 @@ static void test_by_hand(void **state) {
     program_free(&r);
 }
 
-/* Three of 21 values are 5, the others 1, drawn one by one: a resample misses all three with
- * probability (18/21)^21 = 0.039. So 1 is outside of a 90 % interval of the maximum and inside of
- * a 95 % one; the median of a resample is 5 with 11 or more of 21: practically never. */
+/* Three of 21 values are 5, the others 1, drawn one by one. A resample misses all three with
+ * probability (18/21)^21 = 0.039. So 1 is outside a 90 % interval of the maximum and inside a 95 %
+ * one. A resample has median 5 if at least 11 of 21 are 5: practically never. */
 static void test_interval_of_maximum(void **state) {
     (void)state;
     program_result r = program_run("stat-compare flat.h5 spikes.h5 --stat row_grad_var --block 1 "
@@ -242,8 +243,8 @@ static int count_verdicts(const program_result *r, const char *quantity, const c
     return count;
 }
 
-/* 40 pairs of equal processes, correlation 0.9: 95 % intervals of the median may miss 1 a few
- * times, and single steps as blocks miss it far more often. Twice the values are told apart. */
+/* 40 pairs of equal processes, correlation 0.9. A few of the 95 % intervals of the median may miss
+ * 1. Blocks of single steps miss it far more often. A factor of 2 is detected. */
 static void test_null_and_planted(void **state) {
     (void)state;
     program_result r = program_run("stat-compare null1.h5 null2.h5 --stat row_grad_var");
@@ -262,11 +263,12 @@ static void test_null_and_planted(void **state) {
 
 /* -- several seeds --------------------------------------------------------------------------- */
 
-/* Medians 10.5 (1, 2, 3) and 21 (1, 2, 3), blocks as long as the series. Three of three runs drawn
- * make means of 1, 4/3, 5/3, 2, ... with 1, 3, 6, 7, ... chances in 27. Against one run the 2.5 %
- * quantile of the mean is 1 and the 5 % one 4/3. Against three, ratios below 1/2 of the ratio have
- * (1 + 3 + 6 + 3)/729 = 1.8 % and those up to 1/2 4 %: 1/2 it is, and widened by t = 4.302653 of
- * two degrees of freedom over z = 1.959964 and sqrt(3/2) it is (1/2)^2.688633. */
+/* Medians 10.5 (1, 2, 3) and 21 (1, 2, 3), blocks as long as the series. Three draws of three runs
+ * give means of 1, 4/3, 5/3, 2, ... with 1, 3, 6, 7, ... chances in 27. Against one run, the 2.5 %
+ * quantile of the mean is 1 and the 5 % quantile 4/3. Against three, ratios below 1/2 of the ratio
+ * have (1 + 3 + 6 + 3)/729 = 1.8 %, and ratios up to 1/2 have 4 %, so the quantile is 1/2. The
+ * widening by t = 4.302653 (two degrees of freedom) over z = 1.959964 and by sqrt(3/2) makes it
+ * (1/2)^2.688633. */
 static void test_groups_by_hand(void **state) {
     (void)state;
     const char *const rest = "--stat row_grad_var --block 20 --resamples 20000";
@@ -300,9 +302,9 @@ static void test_groups_by_hand(void **state) {
     program_free(&r);
 }
 
-/* The seeds differ more than the steps of a run do. Run against run nearly every site is larger or
- * smaller without any difference of the methods; three seeds a side miss 1 about as often as they
- * say, and see a factor of 4. */
+/* The seeds differ more than the steps of a run. Compared run by run, nearly every site is larger
+ * or smaller although the methods are equal. With three seeds a side, intervals miss 1 about as
+ * often as their level allows, and they detect a factor of 4. */
 static void test_seeds(void **state) {
     (void)state;
     program_result r = program_run("stat-compare one1.h5 two1.h5 --stat row_grad_var");
@@ -322,8 +324,8 @@ static void test_seeds(void **state) {
     program_free(&r);
 }
 
-/* The same settings but for seed and threads are a group; the same seed is not, nor is a run whose
- * file has no configuration. Replicates alone are compared one by one. */
+/* Runs with equal settings except seed and threads form a group. Runs with the same seed do not,
+ * nor do runs without a configuration. Replicates alone are compared one by one. */
 static void test_who_is_a_group(void **state) {
     (void)state;
     const char *const rest = "--stat row_grad_var --block 20";
@@ -393,7 +395,7 @@ static void test_repeatable(void **state) {
     program_free(&r);
 }
 
-/* 3 .. 22: NaN is counted and left out; behind 50 % of 22 steps are 11 .. 22. */
+/* 3 .. 22: NaN is counted and left out; after 50 % of 22 steps the values are 11 .. 22. */
 static void test_too_few(void **state) {
     (void)state;
     program_result r = program_run("stat-compare short.h5 holes.h5 --stat row_grad_var");
@@ -425,8 +427,8 @@ static double drifting(int site, int step, double *state) {
     return exp(*state) + site + (step > LONG_STEPS / 2);
 }
 
-/* Two runs of equal values are drawn independently, and sites of one run alike: an interval of a
- * site does not depend on which others are asked. */
+/* Two runs of equal values are drawn independently; sites of one run share their draws. The
+ * interval of a site does not depend on the other requested sites. */
 static void test_long(void **state) {
     (void)state;
     write_run(program_file("long0.h5"), "a", LONG_SITES, LONG_STEPS, drifting);
@@ -454,7 +456,8 @@ static void test_long(void **state) {
     program_free(&r);
 }
 
-/* Series that do not fit into memory together: those of a statistic in equal parts, against all. */
+/* Series that do not fit into memory together are read in equal groups per statistic; against
+ * all. */
 static void test_some_at_a_time(void **state) {
     (void)state;
     char *first = strdup(program_file("long0.h5")), *other = strdup(program_file("null1.h5"));
@@ -467,10 +470,8 @@ static void test_some_at_a_time(void **state) {
     free(first), free(other), free(again);
 }
 
-/* stat-batch: runs of the small kind (test_analysis.c): five and six steps of ten tokens, evaluated
- * once at valid_loss 2; the size is the median of the tokens, since there is no configuration. */
-/* Resamples of 100,000 let ten series into memory at once: 24 sites in three turns, of which each has
- * all rows in their order. */
+/* 100,000 resamples let ten series into memory at once. The 24 sites take three turns, and each
+ * turn has all rows in their order. */
 static void test_turns(void **state) {
     (void)state;
     write_run(program_file("many0.h5"), "site", 24, 24, count_up);
@@ -486,6 +487,8 @@ static void test_turns(void **state) {
     program_free(&r);
 }
 
+/* Runs as in test_analysis.c: five and six steps of ten tokens, evaluated once at valid_loss 2. The
+ * size is the median of the tokens, since the runs have no configuration. */
 static void test_batch(void **state) {
     (void)state;
     write_small_run(program_file("s5.h5"), 5, true);
@@ -521,7 +524,7 @@ static void test_batch(void **state) {
     assert_int_equal(table_rows(r.out), 1);
     assert_non_null(strstr(r.out, "# warning: runs of a row differ beyond the seed"));
     program_free(&r);
-    r = program_run("cd \"$STATREC_SAMPLES\" && stat-batch nlp_pn.h5"); /* behind a layer scale */
+    r = program_run("cd \"$STATREC_SAMPLES\" && stat-batch nlp_pn.h5"); /* after a layer scale */
     check_text(&r, 0, "norm", "pn+ls");
     program_free(&r);
 }

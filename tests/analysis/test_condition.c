@@ -1,5 +1,5 @@
-/* stat-condition against numbers by hand and against the shared reference: spectra go through a run
- * file as a training run would put them there. */
+/* stat-condition against numbers by hand and the shared reference. The spectra go through a run
+ * file as a training run would write them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,11 +64,11 @@ static void by_hand(void **state) {
     write_run("few.h5", 4, 3, input, gradient);
     r = program_run("stat-condition few.h5 --p 1 --of input");
     check_text(&r, 1, "value", "inf");
-    check_text(&r, 1, "resolved", "yes"); /* of 3 rows: it is zero, not a rounding error */
+    check_text(&r, 1, "resolved", "yes"); /* 3 rows: an exact zero, not a rounding error */
     program_free(&r);
 }
 
-/* A spectrum of NaN says nothing, and so does an infinite one. */
+/* A spectrum with NaN or infinity has no resolved value. */
 static void not_finite(void **state) {
     (void)state;
     const double input[] = {NAN, NAN}, gradient[] = {INFINITY, 1};

@@ -1,4 +1,4 @@
-/* Numbers that a program declares, in the tables, in statrec info, check, recover and export. */
+/* Custom scalars in the tables and in statrec info, check, recover and export. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +130,7 @@ static void test_units(void **state) {
                   "units of g_clip differ");
 }
 
-/* The resamples of a number do not depend on what else is asked for. */
+/* The resamples of a scalar do not depend on the other requested ones. */
 static void test_same_intervals(void **state) {
     (void)state;
     program_result one = run_well("stat-compare a.h5 b.h5 --stat g_clip --site stem");
@@ -143,7 +143,7 @@ static void test_same_intervals(void **state) {
     program_free(&one), program_free(&two);
 }
 
-/* Nothing is known of what they depend on, whatever their names begin with. */
+/* Nothing is assumed about their dependence on sizes, whatever prefix their names have. */
 static void test_comparable(void **state) {
     (void)state;
     sr_instead other = SR_INIT(sr_instead, .reason = "");
@@ -172,7 +172,8 @@ static void test_observed(void **state) {
     program_free(&r);
 }
 
-/* A form of statrec's keeps its name, and that it is not theirs is said. */
+/* A form that statrec defines keeps its name; a warning reports the run's statistic of that
+ * name. */
 static void test_name_of_a_form(void **state) {
     (void)state;
     write_declared_run(&(declared_run){

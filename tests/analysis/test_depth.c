@@ -20,8 +20,8 @@ static sr_recorder *create(const char *path) {
     return to;
 }
 
-/* The late site has no psi2_B and a variance of 2; of the early one a variance is infinite in step
- * 7 and a power in step 8, and in steps 300 to 309 a mean is missing. */
+/* The late site has no psi2_B and a variance of 2. At the early site a variance is infinite in step
+ * 7 and a power in step 8. In steps 300 to 309 a mean is missing. */
 static void put_site(sr_recorder *to, int site, int step, rng *r) {
     double mean[WIDTH], variance[WIDTH], power[WIDTH];
     for (int k = 0; k < WIDTH; k++) {

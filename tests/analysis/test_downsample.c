@@ -1,5 +1,5 @@
-/* test_downsample.c -- the three rows of a part, and tables per step whose sites go through the
- * file alone, by a small memory limit, against all at once. */
+/* test_downsample.c -- the three rows of a bucket. Also tables per step whose sites are read one by
+ * one under a small memory limit, against all at once. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +69,8 @@ static void write_long(const char *path) {
     run_finish(to);
 }
 
-/* Rooms for so many rows of these columns: for no part or for some. */
+/* Memory limits that fit these numbers of rows of the columns: less than a bucket, or a few
+ * buckets. */
 static void expect_same(program_main *program, int columns, char **words, int rows_least) {
     static const int64_t fit[] = {40, 250, 899};
     for (size_t i = 0; i < sizeof fit / sizeof fit[0]; i++)
@@ -94,8 +95,8 @@ static void steps_are_the_same(void **state) {
     free(run);
 }
 
-/* Sites go through the file together as parts of equal rows would fit: all but a few of these are
- * in the first of a hundred. */
+/* Sites are grouped as if buckets had equal rows. Here nearly all rows are in the first of a
+ * hundred buckets. */
 static void uneven_parts_of_several_sites(void **state) {
     (void)state;
     static char name[] = "stat-test", per_step[] = "--per-step", hundred[] = "100";
@@ -115,10 +116,10 @@ static void uneven_parts_of_several_sites(void **state) {
     free(run);
 }
 
-/* -- parts themselves ------------------------------------------------------------------------ */
+/* -- buckets --------------------------------------------------------------------------------- */
 
-/* Two parts of 15 rows, added in blocks of any size; columns: their number, and 1 for the first
-   ten, else 2. */
+/* Two buckets of 15 rows, added in blocks of any size. Columns: the row number, and 1 for the first
+ * ten rows, else 2. */
 static void parts_have_three_rows(void **state) {
     (void)state;
     double number[30], common[30];

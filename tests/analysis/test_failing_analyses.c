@@ -1,5 +1,5 @@
-/* test_failing_analyses.c -- every analysis over a small run while one allocation or one call of HDF5
- * fails: it ends with a reason, or prints what it prints otherwise. */
+/* test_failing_analyses.c -- every analysis over a small run while one allocation or one HDF5 call
+ * fails. It ends with a reason, or prints its usual output. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT, realpath */
 #include <stdlib.h>
 
@@ -64,14 +64,14 @@ static int write_runs(void **state) {
     write_full_run(&(full_run){.path = program_file("run.h5"), .seed = 1});
     write_full_run(&(full_run){.path = program_file("again.h5"), .seed = 2});
     write_full_run(&(full_run){.path = program_file("other.h5"), .seed = 1, .norm = "rbn"});
-    char plots[4096]; /* the layouts of tables */
+    char plots[4096]; /* the table layouts */
     assert_non_null(realpath("plots", plots));
     assert_int_equal(setenv("STATREC_PLOTS", plots, 1), 0);
     return 0;
 }
 
-/* Each place once: what the programs share is not tried for each of them. depth: of failing_calls.h;
- * `only` as failing_only. */
+/* Fails each call site once, so that code shared by the programs is not tried again. depth: see
+ * failing_calls.h; `only` as failing_only. */
 static void fail_each(failing_kind kind, int depth, const char *only) {
     failing_once = true, failing_depth = depth, failing_only = only;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
@@ -88,7 +88,7 @@ static void test_hdf5(void **state) {
     fail_each(FAILING_HDF5, 2, NULL);
 }
 
-/* The functions of a program that read columns are some calls away. */
+/* The functions that read columns are several calls below a program's main(). */
 static void test_reads(void **state) {
     (void)state;
     fail_each(FAILING_HDF5, 9, "H5Dread");

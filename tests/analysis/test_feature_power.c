@@ -10,7 +10,7 @@
 
 enum { D = 4, STEPS = 12, WINDOW = 3, STATISTICS = 6 };
 
-/* Powers of step 1 .. STEPS; a spike of one feature in step 8, nothing finite in step 10. */
+/* Powers of step 1 .. STEPS; a spike of one feature in step 8, no finite value in step 10. */
 static double psi2_at(int step, int k) {
     static const double base[D] = {1, 2, 4, 9};
     const double wave = 1 + 0.05 * ((step * 7 + k * 3) % 5);
@@ -154,7 +154,7 @@ static void write_nothing_finite(const char *path) {
     write_two_steps(path, power);
 }
 
-/* One feature with all of the power, and all of one size: the ends of the range. */
+/* All power in one feature, and all features of one size: the ends of the range. */
 static void test_ends(void **state) {
     (void)state;
     static const double power[2][D] = {{0, 0, 7, 0}, {3, 3, 3, 3}};
@@ -238,8 +238,8 @@ typedef struct finding {
     double ratio, excess;
 } finding;
 
-/* The released code, in plain loops: a buffer of WINDOW rows, the running value in an outlier's
-   place. */
+/* The released code in plain loops: a buffer of WINDOW rows; the running value replaces an
+ * outlier. */
 static void find_outliers(double scale, finding found[STEPS + 1]) {
     double buffer[WINDOW][D], running[D], v[D];
     int seen = 0;
@@ -315,8 +315,8 @@ static void test_outliers(void **state) {
     program_free(&r);
 }
 
-/* A table by step of runs without tested steps would be empty: it is refused, unless another run
-   has some. */
+/* A table by step of runs without tested steps would be empty: it is rejected, unless another run
+ * has some. */
 static void test_too_few_recorded(void **state) {
     (void)state;
     program_result r = program_run("stat-amgm powers.h5 --window 12 --per-step");
@@ -337,8 +337,8 @@ static void test_too_few_recorded(void **state) {
     program_free(&r);
 }
 
-/* All features of one value until the last step: V is 0. One that was 0 in the step before has GM
-   0. */
+/* All features equal until the last step: V is 0. A feature that was 0 in the previous step has GM
+ * 0. */
 static void test_infinite(void **state) {
     (void)state;
     sr_options o = run_options();
@@ -358,7 +358,7 @@ static void test_infinite(void **state) {
     check_cell(&t, 0, "infinite", 1);
     check_cell(&t, 0, "outlier", 1);
     check_text(&t, 0, "excess", "inf");
-    check_text(&t, 1, "ratio", "inf"); /* the outlier's place was taken: V is 0 again */
+    check_text(&t, 1, "ratio", "inf"); /* the outlier was replaced: V is 0 again */
     check_cell(&t, 1, "infinite", 1);
     program_free(&t);
     t = program_run("stat-amgm flat.h5 --window 3");

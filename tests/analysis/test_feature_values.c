@@ -13,8 +13,8 @@ static const double EPS = 0.01, ALPHA = 0.9;
 
 typedef enum { MU_B, SIGMA2_B, MU, SIGMA2, KINDS } kind;
 
-/* As float32 in the file. Feature 3 is far from the others, feature 1 has the largest mean in step 15
- * alone; nothing finite of feature 4 in step 21. */
+/* float32, as in the file. Feature 3 is far from the others. Feature 1 has the largest mean in step
+ * 15 only. Feature 4 is not finite in step 21. */
 static double at(kind which, int step, int k) {
     static const double base[KINDS][D] = {{0.1, 0.2, 0.3, -4, 0.5},
                                           {1, 2, 0.5, 300, 1},
@@ -28,7 +28,7 @@ static double at(kind which, int step, int k) {
 
 static void put_site(sr_recorder *r, int site, int step, bool sigma) {
     static const sr_vector vector[KINDS] = {SR_mu_B, SR_sigma2_B, SR_mu, SR_sigma2};
-    sr_put_rows(r, site, step % EVERY ? 5 * ROWS : ROWS); /* noise is of the recorded steps */
+    sr_put_rows(r, site, step % EVERY ? 5 * ROWS : ROWS); /* noise uses the recorded steps */
     for (int i = 0; i < KINDS; i++) {
         double value[D];
         if (!sigma && i % 2 == 1) continue;
@@ -170,7 +170,7 @@ static double largest(int k) {
     return most;
 }
 
-/* Features in the order of their rows; scores fall. */
+/* Features in the order of their rows; scores decrease. */
 static void check_order(const char *word, double (*score)(int k), int first) {
     char options[96];
     snprintf(options, sizeof options, "--per-feature --site body --order %s", word);
@@ -212,7 +212,7 @@ static void test_parts(void **state) {
         check_cell(&r, 3 * part + 1, "step", (from[part] + to[part]) / 2.0);
     }
     program_free(&r);
-    r = table("--per-feature --site body --buckets 4"); /* as many rows as three a part */
+    r = table("--per-feature --site body --buckets 4"); /* as many rows as three per bucket */
     assert_int_equal(table_rows(r.out), D * RECORDED);
     program_free(&r);
 }
@@ -284,7 +284,7 @@ static void test_quantiles(void **state) {
     program_free(&r);
 }
 
-/* Without a number, quantiles leave out the steps that hold initial running values: 44, here all. */
+/* Without a number, quantiles skip the steps with initial running values: 44, here all. */
 static void test_burn_in(void **state) {
     (void)state;
     program_result r = table("--quantiles --site body");
@@ -338,13 +338,13 @@ static void test_histogram(void **state) {
     check_histogram("--histogram 7 --site body --stat sigma2_B --step 3,21", 7, SIGMA2_B, true);
     check_histogram("--histogram 7 --site body --stat sigma2_B --step 3,21 --spacing linear", 7,
                     SIGMA2_B, false);
-    program_result r = table("--histogram 3 --site body"); /* of the last step */
+    program_result r = table("--histogram 3 --site body"); /* the last step */
     assert_int_equal(table_rows(r.out), 3);
     check_cell(&r, 0, "step", STEPS);
     program_free(&r);
 }
 
-/* -- what is refused ------------------------------------------------------------------------- */
+/* -- rejected options ------------------------------------------------------------------------ */
 
 static void test_refused(void **state) {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_forms.c -- distances and gradient norms in the forms that may be compared, by hand, and what
- * is said where a form may not. */
+/* test_forms.c -- distances and gradient norms in comparable forms, by hand, and the warnings for
+ * forms that cannot be compared. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,14 +10,14 @@
 
 enum { STEPS = 24, WIDTH = 16 };
 
-/* What differs between the runs. */
+/* The properties that differ between the runs. */
 typedef struct plan {
     const char *path, *reduction, *data;
     int width, rows, tokens;
     bool observed;
     const char *config; /* NULL: batching = bucketed */
     double alpha;       /* 0: 0.5 */
-    int later_rows;     /* of a second site; 0: one site */
+    int later_rows;     /* rows of a second site; 0: one site */
 } plan;
 
 /* g_mu 0.5, g_sigma2 0.25, dx_norm 40, dx_norm_bn 80 where observed, direct_norm 50. */
@@ -141,7 +141,7 @@ static void gradients(void **state) {
     expect("stat-scalar seen.h5 --stat g_sigma2_excess", "g_sigma2_excess", 100 * 16 * 0.25 / 100);
 }
 
-/* No ||dx|| is recorded that pnv would give at an observed site. */
+/* An observed site has no recorded ||dx|| of pnv. */
 static void no_share_without_its_norm(void **state) {
     (void)state;
     program_result r = program_run("stat-gradnorm seen.h5 --loss share --stat g_psi2");
@@ -150,7 +150,7 @@ static void no_share_without_its_norm(void **state) {
     program_free(&r);
 }
 
-/* The forms from vectors are those from scalars. */
+/* The forms from vectors equal the ones from scalars. */
 static void forms_from_vectors(void **state) {
     (void)state;
     write_small_run(program_file("small.h5"), 6, true);
@@ -169,7 +169,7 @@ static void forms_from_vectors(void **state) {
     }
 }
 
-/* -- what may be compared -------------------------------------------------------------------- */
+/* -- comparable forms ------------------------------------------------------------------------ */
 
 static void expect_warning(const char *other, const char *stat, const char *part) {
     program_result r = program_run("stat-compare sum.h5 %s.h5 --stat %s", other, stat);
@@ -241,7 +241,7 @@ static void expect_drawing(const char *command, const char *warning) {
     program_free(&r);
 }
 
-/* The table is a file of statplot's own: the user knows the program that wrote it. */
+/* The table is statplot's internal file: the user sees the name of the program that wrote it. */
 static void unknown_statistic_of_a_figure(void **state) {
     (void)state;
     program_result r = program_run("statplot tidloss sum.h5 --stat mean -o x.svg");

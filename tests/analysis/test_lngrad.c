@@ -10,8 +10,8 @@
 #include "testing/check.h"
 #include "testing/programs.h"
 
-/* The four cases of the theorem, and two sites of which it says nothing; the second step of case d
- * is off by a tenth. */
+/* The four cases of the theorem, and two sites that it does not cover. The second step of case d is
+ * off by a tenth. */
 enum { CASES = 4, THEOREM_SITES = 6 };
 
 static void write_theorem(const char *path) {
@@ -54,8 +54,8 @@ static void write_theorem(const char *path) {
     run_finish(r);
 }
 
-/* An overflow in the backward pass: the measured variance is infinite in the second of three steps,
- * NaN in the third, where the closed form is finite. */
+/* An overflow in the backward pass: the closed form is finite in all three steps. The measured
+ * variance is infinite in the second and NaN in the third. */
 static void write_overflow(const char *path) {
     static const double measured[] = {2, INFINITY, NAN};
     sr_recorder *r = run_create(program_file(path), run_options());
@@ -72,7 +72,7 @@ static void write_overflow(const char *path) {
     run_finish(r);
 }
 
-/* Files from before there were exact values do not have the datasets. */
+/* Files that predate exact values do not have the datasets. */
 static void remove_exact(const char *path) {
     const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(f >= 0);
@@ -92,8 +92,8 @@ static int write_runs(void **state) {
     return 0;
 }
 
-/* Medians are those of step 2; differences the largest: 0.1 of the variance in case d, 0.5 in
- * case c, in units of sqrt(1.5). */
+/* Medians are the values of step 2. Differences are the largest: 0.1 of the variance in case d, 0.5
+ * in case c, in units of sqrt(1.5). */
 static void test_theorem(void **state) {
     (void)state;
     static const char *const letter[THEOREM_SITES] = {"a", "b", "c", "d", "-", "-"};
@@ -120,7 +120,7 @@ static void test_theorem(void **state) {
     program_free(&r);
 }
 
-/* Exact values that are NaN at every step, and a file from before there were any. */
+/* Exact values that are NaN at every step, and a file that predates them. */
 static void test_theorem_without_exact(void **state) {
     (void)state;
     static const char *const run[] = {"small.h5", "old.h5"};
@@ -142,7 +142,7 @@ static void test_theorem_without_exact(void **state) {
     }
 }
 
-/* Steps that are in no difference are counted. */
+/* Steps that enter no difference are counted. */
 static void test_nonfinite(void **state) {
     (void)state;
     program_result r = program_run("stat-lngrad --burn-in 0 overflow.h5 theorem.h5");
@@ -155,7 +155,7 @@ static void test_nonfinite(void **state) {
     program_free(&r);
 }
 
-/* What statrec.watch records of a LayerNorm has no row_*. */
+/* statrec.watch records no row_* of a LayerNorm. */
 static void test_watched(void **state) {
     (void)state;
     sr_recorder *to = run_create(program_file("bare.h5"), run_options());
@@ -174,8 +174,8 @@ enum { LONG_STEPS = 70001, LONG_SITES = 3, STATISTICS = 7 };
 
 int stat_lngrad_main(int argc, char **argv);
 
-/* Of site i: grad_mean, grad_var, exact_mean, exact_var, g_mean, g_var, free_var. The largest
- * differences and a value that is not finite are in the last steps. */
+/* Values of site i: grad_mean, grad_var, exact_mean, exact_var, g_mean, g_var, free_var. The
+ * largest differences and a value that is not finite are in the last steps. */
 static void put_long_step(double *v, int i, int step, rng *r) {
     for (int k = 0; k < STATISTICS; k++) v[k] = (i + 1) * exp(rng_normal(r) + 0.1 * k);
     if (step == LONG_STEPS) v[0] = 1e6, v[1] = 2e6;
@@ -233,7 +233,7 @@ static void write_long(const char *path) {
     run_finish(r);
 }
 
-/* So many steps that they are read by two threads: against every step, one after the other. */
+/* A run long enough that two threads read it, against every step, one after the other. */
 static void test_long(void **state) {
     (void)state;
     static const char *const name[STATISTICS] = {"grad_mean", "grad_var", "exact_mean", "exact_var",

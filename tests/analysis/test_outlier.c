@@ -17,7 +17,7 @@ static double first_value(int step, rng *r) {
     return rng_normal(r) * (step % 97 ? 1 : 50) * (step <= STEPS / 2 ? 1 : 3);
 }
 
-/* Of the second statistic more than half of the values are equal, and the largest are two. */
+/* In the second statistic more than half of the values are equal, and two are the largest. */
 static double second_value(int step) {
     if (step == 700 || step == 1300) return -8;
     return step % 3 ? 0.1 : step % 5;
@@ -37,7 +37,8 @@ static void write_run(const char *path) {
     run_finish(to);
 }
 
-/* Of two largest deviations the first; noise of deviation 1 has a mad of 0.67, of 3 one of 2. */
+/* Two deviations are largest: the first is reported. Noise of deviation 1 has a mad of 0.67, noise
+ * of deviation 3 a mad of 2. */
 static void numbers_are_right(void **state) {
     (void)state;
     write_run(program_file("long.h5"));
@@ -76,7 +77,8 @@ static void write_long(const char *path, int steps) {
     run_finish(to);
 }
 
-/* 1 .. n by hand, the last value far away; rows by site, though they are read by statistic. */
+/* 1 .. n by hand, the last value far away. Rows are sorted by site although they are read by
+ * statistic. */
 static void long_series_by_hand(void **state) {
     (void)state;
     enum { LONG_STEPS = 70001, MIDDLE = 35001 };
@@ -98,7 +100,7 @@ static void long_series_by_hand(void **state) {
     program_free(&r);
 }
 
-/* The program, to be called with a room of our own. */
+/* The program under test, called with a memory limit that the test sets. */
 int stat_outlier_main(int argc, char **argv);
 
 static void write_sites(const char *path) {
@@ -121,8 +123,8 @@ static void write_sites(const char *path) {
     run_finish(to);
 }
 
-/* Series that do not fit into memory together, beside a column for each thread: as many at a time
-   as fit, against all. */
+/* Series that do not fit into memory beside one column per thread: as many at a time as fit,
+ * against all. */
 static void some_series_at_a_time(void **state) {
     (void)state;
     char *name = "stat-outlier", *stat = "--stat", *both = "row_grad_mean,row_grad_var",

@@ -1,5 +1,5 @@
-/* Programs against recorded.h5, and by hand what needs no file: |gamma|/psi_B with negative gains
- * (docs/norms.md 18.5), and the TID that RBN's release logs (18.3). */
+/* Programs against recorded.h5, and cases by hand that need no file: |gamma|/psi_B with negative
+ * gains (docs/norms.md 18.5), and the TID that RBN's release logs (18.3). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static void write_gamma_run(const char *path, int64_t d, double eps, const doubl
     run_finish(r);
 }
 
-/* Gains -3, -1/2, 1 over psi_B 2, 2, 4: two of the ratios would be below every other by their sign,
- * and the one above 1 would not be counted. */
+/* Gains -3, -1/2, 1 over psi_B 2, 2, 4. With signs, two of the ratios would be below every other,
+ * and the ratio above 1 would not be counted. */
 static void negative_gains(void **state) {
     (void)state;
     const double gamma[] = {-3, -0.5, 1}, psi2_B[] = {4, 4, 16}, want[] = {1.5, 0.25, 0.25};
@@ -57,7 +57,7 @@ static double *read_number(const oracle_file *f, int k, const char *name, int64_
     return value;
 }
 
-/* The file's gains are positive; half of them are turned round, which must change nothing. */
+/* The file's gains are positive. Half of them change sign here, which must change nothing. */
 static void check_lemma2(const oracle_file *f, int k) {
     int64_t d, count;
     double psi2_B[WIDTH_CAPACITY] = {0}, eps = oracle_number(f, k, "eps", NAN);
@@ -75,7 +75,7 @@ static void check_lemma2(const oracle_file *f, int k) {
 
 /* -- TID with the batch's deviation below */
 
-/* alpha 1: running values that no pass moves, as the file has them. */
+/* alpha 1: no pass moves the running values, so they stay as in the file. */
 static void check_tid(const oracle_file *f, int k) {
     int64_t d, count;
     double *mu = read_number(f, k, "in/mu", &d), *sigma2 = read_number(f, k, "in/sigma2", NULL);

@@ -1,5 +1,5 @@
-/* test_row_counts.c -- the valid rows n of a step, which /vectors takes from /scalars: what it is
- * wherever reading begins, and how many rows of /steps are looked at for it. */
+/* test_row_counts.c -- the valid rows n of a step, which /vectors takes from /scalars: the values
+ * from any first row, and how many rows of /steps are read for them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,12 +24,12 @@ static sr_status look_at_steps(const sr_runfile *f, const char *name, int64_t fi
 
 enum { SITES = 2, EVERY = 3, STEPS = 60000, TABLE_ROWS = 4096, PLACES = 100, WIDE = 128 };
 
-/* Steps are 5, 12, 19 ...: none is its own row. */
+/* Steps are 5, 12, 19 ...: no step equals its row index. */
 static int64_t step_of(int64_t row) {
     return 5 + 7 * row;
 }
 
-/* Not recorded at some steps. */
+/* Some steps do not record rows. */
 static bool has_rows(int64_t row) {
     return row % 11 != 4;
 }
@@ -85,7 +85,7 @@ static void expect_counts(const sr_runfile *f, int64_t first, int64_t count) {
     }
 }
 
-/* All rows, as a table by steps reads them. */
+/* Reads all rows, as a table by steps does. */
 static int64_t look_through(const sr_runfile *f) {
     const int64_t rows = sr_run_get_info(f)->vectors;
     looked = 0;
@@ -94,8 +94,8 @@ static int64_t look_through(const sr_runfile *f) {
     return looked;
 }
 
-/* Each block looks for where it begins, at a row for each halving of the length, and reads on to
- * its last step, by a window too far at most. */
+/* Each block searches its first step with one row per halving of the length. It then reads up to
+ * its last step, at most one window too far. */
 static void rows_are_looked_at_once(void **state) {
     (void)state;
     sr_runfile *f = open_run("long.h5", STEPS, 1), *half = open_run("half.h5", STEPS / 2, 1);
@@ -108,7 +108,7 @@ static void rows_are_looked_at_once(void **state) {
     sr_run_close(f);
 }
 
-/* So wide that all rows are more than one band. */
+/* So wide that all rows exceed one chunk. */
 static void counts_are_those_of_the_step(void **state) {
     (void)state;
     sr_runfile *f = open_run("any.h5", STEPS / 2, WIDE);

@@ -1,5 +1,5 @@
-/* test_run_cache.c -- open runs that run_open lends: to one reader after the other, not to two at a
- * time, not while the run grows. */
+/* test_run_cache.c -- open runs lent by run_open: to one reader after the other, never to two at a
+ * time, and not while the run grows. */
 #include <stdio.h>
 #include <unistd.h>
 

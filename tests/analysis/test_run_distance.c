@@ -1,6 +1,5 @@
-/* run_distance, which passes over lines that two configurations have alike, against counting each
- * line of one in the other: of configurations in one order and in others, with and without their
- * options without effect, and of runs without one. */
+/* run_distance, which skips lines that two configurations share, against a plain count of differing
+ * settings. Cases: equal and different order, with and without unused options, no configuration. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +9,7 @@
 
 #define LEFT_OUT "# options without effect are left out\n"
 
-/* `seed` and `threads` are no settings; layer-scale is part of the method's name. */
+/* `seed` and `threads` are not settings; layer-scale is part of the method's name. */
 static const char *const keys[] = {"model", "norm",    "seed",  "max-tokens",  "batch-size",
                                    "lr",    "threads", "depth", "layer-scale", "dropout"};
 enum { KEYS = (int)(sizeof keys / sizeof keys[0]), TEXT = 1000, CASES = 20000 };
@@ -39,7 +38,7 @@ static void draw(rng *draws, config *c) {
     }
 }
 
-/* Settings that one has otherwise, and those that only one has where the other names all. */
+/* Counts settings with different values, and settings missing in a configuration that lists all. */
 static int count_plainly(const config *a, const config *b) {
     int count = 0;
     if (!a->text[0] || !b->text[0]) return 0;

@@ -1,6 +1,6 @@
-/* What readers learn from a run about its options, its data and what its passes count: of runs with
- * the options that had a use, of the sample runs, whose configurations have all, and of other
- * programs' runs; and the size of a micro-batch that stat-batch takes from it. */
+/* Facts that readers derive from a run: its options, its data, the unit that its passes count, and
+ * stat-batch's micro-batch size. Runs with used options only, the sample runs with all options, and
+ * runs of other programs. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define LEFT_OUT "# options without effect are left out\n"
 
-/* A run of three steps with 10, 10 and 10 tokens; unit: of its loss. */
+/* A run of three steps of ten tokens. unit: the unit of its loss. */
 static void write_run(const char *name, const char *task, const char *unit, const char *config) {
     sr_options o = run_options();
     o.config = config, o.task = task, o.data = "files";
@@ -26,7 +26,7 @@ static void write_run(const char *name, const char *task, const char *unit, cons
     run_finish(r);
 }
 
-/* has: options that the run is to have, of those that readers ask for. size: of its micro-batch. */
+/* has: the expected options among the ones that readers ask for. size: the expected micro-batch. */
 typedef struct known {
     const char *name, *task, *unit, *config;
     const char *counts, *data, *has;
@@ -92,7 +92,7 @@ static void test_runs(void **state) {
     }
 }
 
-/* Their files are from before metrics were declared and unused options left out. */
+/* These files predate declared metrics and the removal of unused options. */
 static void test_samples(void **state) {
     (void)state;
     check_run("sample_runs/cv_bn.h5",

@@ -1,5 +1,5 @@
-/* test_shard_groups.c -- stat-distance --ranks with sites that do not fit in memory together, by a
- * small memory limit: against all at once. */
+/* test_shard_groups.c -- stat-distance --ranks with a small memory limit, so that the sites do not
+ * fit together: against all at once. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include "testing/check.h"
 #include "testing/programs.h"
 
-/* The program, to be called with a room of our own. */
+/* The program under test, called with a memory limit that the test sets. */
 int stat_distance_main(int argc, char **argv);
 
-/* Sites of two, three and two shares. */
+/* Sites of two, three and two shards. */
 enum { SITES = 3, PUT = 7, STEPS = 600, WIDTH = 3, COLUMNS = 5 };
 static const char *const names[PUT] = {"a", "b", "c", "a@1", "b@1", "c@1", "b@2"};
 
@@ -35,8 +35,8 @@ static sr_recorder *create(const char *path, int every) {
     return to;
 }
 
-/* Few different values, so that there are ties; now and then a share without rows, or a value that
-   is none. */
+/* Few different values, so that ties occur; sometimes a shard without rows, or a value that is not
+ * finite. */
 static void put_site(sr_recorder *to, int site, int step, rng *r) {
     double mean[WIDTH], variance[WIDTH];
     const int64_t rows = rng_below(r, 20) ? 1 + (int64_t)rng_below(r, 3) : 0;
@@ -72,7 +72,7 @@ static int write_runs(void **state) {
     return 0;
 }
 
-/* Limits for blocks of one row and of some, and for the columns of one site and of two. */
+/* Limits for blocks of one row and of several, and for the columns of one site and of two. */
 static void expect_same(const char *options, int rows_least) {
     static const int64_t bytes[] = {1, 8 * SITES * COLUMNS * 7, 8 * COLUMNS * (STEPS + 1),
                                     2 * 8 * COLUMNS * (STEPS + 1)};
@@ -112,8 +112,8 @@ static void parts_are_the_same(void **state) {
                 1 + 2 * 3 * 10);
 }
 
-/* What a table with every step says of a part is what its rows say, and the median over the sites
- * lies between theirs. */
+/* Smallest and largest of a bucket are the extremes of its steps, for each site and for the median
+ * over sites. */
 static void parts_are_those_of_the_steps(void **state) {
     (void)state;
     program_result r = program_run(

@@ -1,5 +1,5 @@
-/* test_shard_spread.c -- stat-distance --ranks on a run whose scatter is known, and that replicas
- * are no sites of the model to anybody else. */
+/* test_shard_spread.c -- stat-distance --ranks on a run with known spread. Every other program
+ * ignores the replicas. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,10 +40,11 @@ static void put(sr_recorder *r, int site, int64_t rows, const double *mu, const 
         a, b                                                                                       \
     }
 
-/* stem, d = 2, R = 2: in odd steps the means are +-0.3, -+0.4 about 1 and the deviations equal; in
- * even ones the means are equal and the deviations (1, 2) and (3, 4); in step 5 share 1 has no
- * rows. wide, d = 1, R = 3: means t times 0, 3, 6, deviations 2, 2, 5. n_r: 8 (in the last step 16)
- * and 2; 1, 2 and 3. */
+/* Values of the two sites:
+ *   stem, d = 2, R = 2, odd steps: means 1 +-0.3, 1 -+0.4, equal deviations
+ *   stem, even steps: equal means, deviations (1, 2) and (3, 4); step 5: shard 1 has no rows
+ *   wide, d = 1, R = 3: means t times 0, 3, 6, deviations 2, 2, 5
+ *   n_r: 8 (in the last step 16) and 2; 1, 2 and 3 */
 static void put_step(sr_recorder *r, int step) {
     const bool odd = step % 2;
     const double t = step;
@@ -60,7 +61,7 @@ static void put_step(sr_recorder *r, int step) {
     sr_put_scalar(r, ROWS1, SR_SCALAR_row_grad_var, 1);
 }
 
-/* The last site is a replica: whoever takes the last one of the file is wrong. */
+/* The last site is a replica: a reader that takes the last site of the file is wrong. */
 static void write_shared(const char *name, int width_of_replica, int steps, int every) {
     sr_options o = run_options();
     o.vectors_every = every;
@@ -147,7 +148,7 @@ static void steps_and_medians(void **state) {
     check_text(&r, 2 * STEPS, "site", "(median)");
     check_cell(&r, 2 * STEPS, "spread_mean", (0.5 / sqrt(2) + sqrt(6) / 3) / 2);
     check_cell(&r, 2 * STEPS, "expected_mean", (EXPECTED_STEM + EXPECTED_WIDE) / 2);
-    check_cell(&r, 2 * STEPS + 4, "spread_mean", 5 * sqrt(6) / 3); /* of the one that has it */
+    check_cell(&r, 2 * STEPS + 4, "spread_mean", 5 * sqrt(6) / 3); /* the site that has it */
     program_free(&r);
     r = program_run("stat-distance --ranks --per-step shared.h5 --site last-bn --buckets 1");
     assert_int_equal(r.status, 0);
@@ -163,7 +164,7 @@ static void steps_and_medians(void **state) {
     check_cell(&r, 0, "rows", 9);
     check_cell(&r, 0, "expected_mean", 0.375); /* 1/4 (1/16 + 1/2) */
     program_free(&r);
-    /* The start-up of running values stays, unless its number is given. */
+    /* The burn-in of running values stays, unless its number is given. */
     r = program_run("stat-distance --ranks shared.h5 small.h5 --site stem --burn-in 1");
     assert_int_equal(r.status, 0);
     check_cell(&r, 0, "steps", 5);
@@ -234,7 +235,7 @@ static void told_and_diagnosed(void **state) {
     r = program_run("statrec info small.h5");
     assert_non_null(strstr(r.out, "sites         3\n"));
     program_free(&r);
-    /* TID is largest at wide@2; its NaN comes a step before that of wide. */
+    /* TID is largest at wide@2; its first NaN comes a step before the NaN of wide. */
     r = program_run("statrec diagnose long.h5 diverged.h5");
     assert_non_null(strstr(r.out, "3, 2 with statistics over the batch, 0 where"));
     assert_non_null(strstr(r.out, "of 2 sites"));

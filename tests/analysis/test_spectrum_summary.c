@@ -1,4 +1,4 @@
-/* stat-svd --summary: spectra whose ranks and slopes follow by hand, and those that have none. */
+/* stat-svd --summary: spectra whose ranks and slopes follow by hand, and spectra without them. */
 #include "testing/programs.h"
 
 #include <math.h>
@@ -48,7 +48,7 @@ static int write_runs(void **state) {
         power[i] = 10.0 / (i + 1);
         square[i] = power[i] * power[i];
     }
-    power[0] = 1000; /* what the fit leaves out by default */
+    power[0] = 1000; /* the fit skips it by default */
     r = create(program_file("power.h5"), "word", POWER_VALUES);
     end_step(r, 1);
     sr_put_singular_values(r, "word", 1, power);
@@ -96,8 +96,8 @@ static void test_flat(void **state) {
     program_free(&r);
 }
 
-/* 8 4 2 1 of 15: entropy ln 15 - (8 3 + 4 2 + 2 1)/15 ln 2. The fit: ln sigma falls by ln 2 from
- * each of x = ln 2, ln 3, ln 4 to the next, so Sxy = -ln 2 (ln 4 - ln 2) and Syy = 2 (ln 2)^2. */
+/* 8 4 2 1 of 15: entropy ln 15 - (8 3 + 4 2 + 2 1)/15 ln 2. In the fit, ln sigma falls by ln 2
+ * between x = ln 2, ln 3, ln 4. So Sxy = -ln 2 (ln 4 - ln 2) and Syy = 2 (ln 2)^2. */
 static void test_geometric(void **state) {
     (void)state;
     program_result r = program_run("stat-svd spectra.h5 --summary");
@@ -140,7 +140,7 @@ static void test_power_law(void **state) {
     program_free(&r);
 }
 
-/* 1e-9 of the largest is below resolution: of 1 1/2 1/4 two are in the fit, too few. */
+/* 1e-9 of the largest is below resolution. Two of 1 1/2 1/4 are in the fit: too few. */
 static void test_below_resolution(void **state) {
     (void)state;
     program_result r = program_run("stat-svd spectra.h5 --summary");

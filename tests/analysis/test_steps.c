@@ -1,5 +1,5 @@
-/* test_steps.c -- which steps a summary is about: start-up, halves, phases of the learning rate,
- * and the interval of a median. */
+/* test_steps.c -- which steps a summary uses: burn-in, halves, learning-rate phases; and the
+ * interval of a median. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static double milestones(int step) {
 static double warm_up(int step) {
     return step <= 10 ? 0.1 * step : sqrt(10.0 / step);
 }
-/* Two passes an update; the rate is in the second. */
+/* Two passes per update; the second records the rate. */
 static double every_second(int step) {
     return step % 2 ? NAN : step <= 20 ? 1 : 0.5;
 }
@@ -60,7 +60,7 @@ static int write_runs(void **state) {
     return 0;
 }
 
-/* The steps that options leave: their number, median and largest. */
+/* The steps that the options keep: their number, median and largest value. */
 static void expect_steps(const char *run, const char *options, int first, int last) {
     program_result r = program_run("stat-scalar %s --stat dist_mu %s", run, options);
     if (r.status != 0) fail_msg("%s %s: %s", run, options, r.err);
@@ -98,7 +98,7 @@ static void startup_follows_alpha(void **state) {
     expect_refusal("half.h5", "--burn-in -1", "--burn-in: '-1' is not auto or a number");
 }
 
-/* Every table says which steps it used; a run shorter than its start-up has nothing left. */
+/* Every table reports the steps that it used. A run shorter than its burn-in has no steps left. */
 static void tables_say_their_steps(void **state) {
     (void)state;
     program_result r = program_run("stat-scalar half.h5 slow.h5 --stat dist_mu");
@@ -184,8 +184,8 @@ static int values_below(const double *value, int count, double limit) {
     return below;
 }
 
-/* value [400], each drawn anew or `repeat` times the same; every `gap`-th step has none, 0: all
-   have one. */
+/* value [400]: each is a new draw, or repeated `repeat` times. Every `gap`-th step has no value; 0:
+ * all have one. */
 static void write_noise(const char *name, int repeat, int gap, double *value) {
     rng random = rng_create(5);
     sr_recorder *r = run_create(program_file(name), run_options());
@@ -207,8 +207,8 @@ static void write_noise(const char *name, int repeat, int gap, double *value) {
     run_finish(r);
 }
 
-/* The median of 400 independent values lies 1.96 sqrt(400)/2 = 19.6 ranks to either side of the
-   200th. */
+/* The interval of the median of 400 independent values reaches 1.96 sqrt(400)/2 = 19.6 ranks to
+ * either side of the 200th. */
 static void the_interval_of_a_median(void **state) {
     (void)state;
     double value[400];
@@ -240,8 +240,8 @@ static void the_interval_beside_gaps(void **state) {
     program_free(&gaps);
 }
 
-/* Of 20 independent values, each there 20 times, it lies 20 * 1.96 sqrt(20)/2 = 88 ranks to either
-   side. */
+/* With 20 independent values, each repeated 20 times, it reaches 20 * 1.96 sqrt(20)/2 = 88 ranks to
+ * either side. */
 static void blocks_are_as_long_as_the_dependence(void **state) {
     (void)state;
     double value[400];
@@ -253,7 +253,7 @@ static void blocks_are_as_long_as_the_dependence(void **state) {
     program_free(&p);
 }
 
-/* Every step is in one of the equal parts; what is left out is in none. */
+/* Every step of the window is in exactly one of the equal parts; skipped steps are in none. */
 static void parts_of_training(void **state) {
     (void)state;
     static const struct {

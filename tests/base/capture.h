@@ -1,4 +1,4 @@
-/* capture.h -- runs a function in a child process and keeps what it printed and how it ended. */
+/* capture.h -- runs a function in a child process; returns its output and how it ended. */
 #ifndef TESTS_BASE_CAPTURE_H
 #define TESTS_BASE_CAPTURE_H
 
@@ -11,11 +11,11 @@ typedef struct captured {
 
 typedef int capture_fn(void *context);
 
-/* The child's standard output goes to `stdout_path`, or is captured when that is NULL; "" closes
- * it. The child leaves with the returned value and flushes nothing by itself but stderr. */
+/* The child's standard output goes to `stdout_path`; NULL captures it, "" closes it. The child
+ * exits with the returned value. It flushes stderr only. */
 captured capture(capture_fn *run, void *context, const char *stdout_path);
 
-/* The same with standard error on a terminal `columns` wide; what arrives there goes to `err`. */
+/* The same with standard error on a terminal `columns` wide, captured in `err`. */
 captured capture_terminal(capture_fn *run, void *context, int columns);
 
 #endif

@@ -1,4 +1,4 @@
-/* options_fixture.h -- the option table and config file that the tests of options share. */
+/* options_fixture.h -- the option table and config file shared by the tests of options. */
 #ifndef TESTS_BASE_OPTIONS_FIXTURE_H
 #define TESTS_BASE_OPTIONS_FIXTURE_H
 
@@ -14,13 +14,13 @@ typedef struct values {
 
 extern const option_table table;
 
-/* The row of a key; fails the test when there is none. */
+/* The row of a key; fails the test if the key is unknown. */
 const option *row_of(const char *key);
 
-/* Where write_config and read_config put their file. */
+/* The file of write_config and read_config. */
 const char *config_path(void);
 void write_config(const char *text, size_t length);
-/* Defaults, then the lines of `text` through a file. */
+/* Defaults, then the lines of `text`, read from a file. */
 sr_status read_config(const char *text, values *v, sr_failure *why);
 
 #endif

@@ -80,7 +80,7 @@ static void large_requests_get_their_own_block(void **state) {
     arena_free(a);
 }
 
-/* Steps that ask for the same in another order need the same memory. */
+/* Steps that request the same sizes in another order need the same memory. */
 static void sizes_in_another_order_settle(void **state) {
     (void)state;
     arena *a = arena_create(BLOCK);
@@ -114,20 +114,20 @@ static void default_block_and_null(void **state) {
     arena_free(NULL);
 }
 
-/* Needs the address sanitizer to see anything. */
+/* Detects errors only with the address sanitizer. */
 static void reset_poisons(void **state) {
     (void)state;
 #if defined(__SANITIZE_ADDRESS__)
     arena *a = arena_create(BLOCK);
     unsigned char *p = arena_alloc(a, 100), *large = arena_alloc(a, 10 * BLOCK);
     for (int i = 0; i < 100; i++) assert_false(__asan_address_is_poisoned(p + i));
-    assert_true(__asan_address_is_poisoned(p + 128)); /* behind the piece */
+    assert_true(__asan_address_is_poisoned(p + 128)); /* after the allocation */
     arena_reset(a);
     for (int i = 0; i < 100; i++) assert_true(__asan_address_is_poisoned(p + i));
     assert_true(__asan_address_is_poisoned(large));
     assert_true(__asan_address_is_poisoned(large + 10 * BLOCK - 1));
     unsigned char *first = arena_alloc(a, 50);
-    arena_reset(a); /* one block by now: the same place again */
+    arena_reset(a); /* one block by now: the same address again */
     assert_true(__asan_address_is_poisoned(first));
     unsigned char *again = arena_alloc(a, 50);
     assert_ptr_equal(again, first);

@@ -1,4 +1,4 @@
-/* test_buckets.c -- parts of an axis, and what stays of each. */
+/* test_buckets.c -- buckets of an axis, and the values kept from each. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void extremes_stay(void **state) {
     double rising[] = {1, 2, NAN, 4, 10}, falling[] = {5, 4, 2, 1};
     check_equals(bucket_measure(rising, 5).median, 3);
     check_equals(bucket_measure(falling, 4).median, 3);
-    double many[100]; /* 0 to 99 in other orders: of the middle two the mean */
+    double many[100]; /* 0 to 99 in another order: the mean of the middle two */
     for (int order = 3; order < 100; order += 10) {
         for (int i = 0; i < 100; i++) many[i] = order * i % 100;
         check_equals(bucket_measure(many, 100).median, 49.5);
@@ -32,14 +32,14 @@ static void parts_are_equal(void **state) {
     assert_int_equal(bucket_of(0, 0, 10, 5), 0);
     assert_int_equal(bucket_of(1.999, 0, 10, 5), 0);
     assert_int_equal(bucket_of(2, 0, 10, 5), 1);
-    assert_int_equal(bucket_of(10, 0, 10, 5), 4); /* the end is in the last part */
+    assert_int_equal(bucket_of(10, 0, 10, 5), 4); /* the end is in the last bucket */
     assert_int_equal(bucket_of(-3, 0, 10, 5), 0);
     assert_int_equal(bucket_of(99, 0, 10, 5), 4);
     assert_int_equal(bucket_of(NAN, 0, 10, 5), 0);
-    assert_int_equal(bucket_of(1, 1, 1, 5), 0); /* no axis at all */
+    assert_int_equal(bucket_of(1, 1, 1, 5), 0); /* an axis without extent */
 }
 
-/* As one value after the other would have it, -0 and 0 too, which are equal. */
+/* Must equal a loop over single values, also for -0 and 0, which compare equal. */
 static void check_gathered(const double *from, int count) {
     double want[300], got[300], least = INFINITY, largest = -INFINITY, low = least, high = largest;
     int n = 0;

@@ -1,4 +1,4 @@
-/* test_cpu_check.c -- which instruction a program wants that the processor lacks. */
+/* test_cpu_check.c -- detects instructions that the program needs and the processor lacks. */
 #include "base/program/cpu_check.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static void test_missing(void **state) {
     assert_null(cpu_check_missing(NULL, 0));
 }
 
-/* This test was built for this processor, and for what its compiler says. */
+/* This test was built for this processor, with the features that the compiler reports. */
 static void test_program(void **state) {
     (void)state;
     assert_null(cpu_check_program());

@@ -1,5 +1,4 @@
-/* test_crc32.c -- CRC-32 of any number of bytes at any address, compared with the division that
-   defines it. */
+/* test_crc32.c -- CRC-32 of any number of bytes at any address, against the defining division. */
 #include <stdlib.h>
 
 #include "base/crc32.h"

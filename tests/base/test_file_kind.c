@@ -1,5 +1,5 @@
-/* test_file_kind.c -- what is taken for a kind of file, and what must not be (cli/file_kinds tries
- * every kind in every input). */
+/* test_file_kind.c -- bytes that identify a kind of file, and bytes that must not (cli/file_kinds
+ * tries every kind in every input). */
 #include <string.h>
 
 #include "base/file_kind.h"
@@ -34,7 +34,7 @@ static void texts_are_of_no_kind(void **state) {
     assert_string_equal(name_of(prose, sizeof prose), "");
 }
 
-/* Bytes that end within a signature, and black images, are of no kind either. */
+/* Bytes that end within a signature, and black images, have no kind either. */
 static void short_files_are_of_no_kind(void **state) {
     (void)state;
     static const uint8_t zero[FILE_KIND_BYTES];

@@ -1,5 +1,5 @@
-/* test_float_text.c -- numbers as printf and strtod have them: of every size, halves of the last
- * digit, powers of ten and their neighbours, and what is left to the library. */
+/* test_float_text.c -- numbers as printf and strtod give them. Every magnitude, halves of the last
+ * digit, powers of ten and their neighbours, and numbers left to the library. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,8 +49,7 @@ static void numbers_of_every_size(void **state) {
     }
 }
 
-/* d.dddddddd5 is between two texts: which way it goes is decided by what follows in the binary
-   number. */
+/* d.dddddddd5 is halfway between two texts: the remaining binary digits decide the rounding. */
 static void halves_of_the_last_digit(void **state) {
     (void)state;
     rng r = rng_create(2);

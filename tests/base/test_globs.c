@@ -29,7 +29,7 @@ static void globs_match_names(void **state) {
             fail_msg("'%s' against '%s'", cases[i].name, cases[i].globs);
 }
 
-/* A glob without end is no glob, and the one behind it still counts. */
+/* An overlong glob is ignored; the next one still counts. */
 static void globs_too_long(void **state) {
     (void)state;
     char globs[3000];
@@ -48,7 +48,7 @@ static const char *name_of(const void *context, int64_t i) {
     return names[i];
 }
 
-/* context: what first and last may mean, and what has batch statistics, a letter for each. */
+/* context: one letter per site: b has batch statistics, - may not be first or last. */
 static bool may(const void *context, int64_t i, bool bn) {
     const char letter = ((const char *)context)[i];
     return bn ? letter == 'b' : letter != '-';

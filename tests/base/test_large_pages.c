@@ -1,5 +1,5 @@
-/* Memory of large_pages_alloc is as large and as aligned as promised, and the pages that it asks
- * the system for are those that are more than half used. */
+/* Memory of large_pages_alloc has the promised size and alignment. It requests large pages for the
+ * pages that are more than half used. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void memory_is_aligned_and_whole(void **state) {
 #endif
 }
 
-/* Whether the mapping of `address` asks for large pages: flag hg of /proc/self/smaps. */
+/* Does the mapping of `address` request large pages? Flag hg of /proc/self/smaps. */
 static bool asks_for_large_pages(const void *address) {
     FILE *f = fopen("/proc/self/smaps", "r");
     char line[512];
@@ -67,6 +67,6 @@ int main(void) {
         cmocka_unit_test(memory_is_aligned_and_whole),
         cmocka_unit_test(large_pages_are_more_than_half_used),
     };
-    mallopt(M_MMAP_THRESHOLD, 1 << 16); /* a mapping of its own for each, unmapped by free */
+    mallopt(M_MMAP_THRESHOLD, 1 << 16); /* a separate mapping for each, unmapped by free */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

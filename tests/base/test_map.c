@@ -1,4 +1,4 @@
-/* Maps number keys and vectors grow; every failing allocation leaves them as they were. */
+/* Maps number keys, and vectors grow; every failing allocation leaves them unchanged. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 
 enum { KEYS = 20000 };
 
-/* Key i: bytes of different lengths, zero bytes among them. */
+/* Key i: bytes of different lengths, including zero bytes. */
 static size_t make_key(char key[64], int i) {
     int length = snprintf(key, 64, "%.*s%d", i % 23, "abcdefghijklmnopqrstuvwx", i);
     key[length / 2] = i % 3 ? key[length / 2] : 0;
     return (size_t)length;
 }
 
-/* The numbers that a linear search would give. */
+/* The numbers given by a linear search. */
 static void numbers_in_order(void **state) {
     (void)state;
     map m = {0};
@@ -48,7 +48,7 @@ static void numbers_in_order(void **state) {
     assert_int_equal(m.count, 0);
 }
 
-/* A key that differs in one byte, or in its length alone, is another key. */
+/* Keys that differ in one byte, or in length only, are different keys. */
 static void every_byte_counts(void **state) {
     (void)state;
     map m = {0};
@@ -104,7 +104,7 @@ static void cleared_maps_are_empty(void **state) {
     map_free(&m);
 }
 
-/* Adds keys while allocation n fails; the key that failed is added again. */
+/* Adds keys while allocation n fails; adds the failed key again. */
 static int64_t add_with_failure(map *m, long n, bool numbers) {
     int64_t failures = 0;
     char key[64];

@@ -1,5 +1,4 @@
-/* test_norm_value.c -- the form METHOD(NAME=VALUE;...)+ls: parts of texts that have it, texts that
-   do not. */
+/* test_norm_value.c -- the form METHOD(NAME=VALUE;...)+ls: texts with and without it. */
 #include <string.h>
 
 #include "base/options/norm_value.h"

@@ -1,5 +1,5 @@
-/* Archives of arrays: what is written is read again, by us and by numpy; names and shapes at their
- * limits; what is wrong with a file or a place is said in one line and leaves nothing behind. */
+/* Archives of arrays: written ones are read back by us and by numpy; names and shapes at their
+ * limits. A fault in a file or path gives a message of one line and leaves no file. */
 #include "testing/check.h"
 
 #include <dirent.h>
@@ -40,14 +40,14 @@ static npz_array array(npz_type type, void *data, int rank, const int64_t *dim) 
     return a;
 }
 
-/* -- the system's calls: which came in front of which, and one that fails */
+/* -- the system's calls: their order, and one that fails */
 
 static struct {
-    int synchronised, named; /* how many had been when a file got its name */
+    int synchronised, named; /* synced files at the last rename */
     int error;               /* of fsync; 0: none */
 } seen;
 
-/* These stand before the system's own. */
+/* These replace the system's functions. */
 int fsync(int fd) {
     struct stat s;
     seen.synchronised += fstat(fd, &s) == 0 && s.st_size > 0;
@@ -155,7 +155,7 @@ static void same_bytes(void **state) {
     size_t size[2];
     write_samples(path_of("a.npz"), true);
     char *a = file_bytes(path_of("a.npz"), &size[0]);
-    write_samples(path_of("a.npz"), true); /* in its own place */
+    write_samples(path_of("a.npz"), true); /* replaces itself */
     char *b = file_bytes(path_of("a.npz"), &size[1]);
     assert_int_equal(size[0], size[1]);
     assert_memory_equal(a, b, size[0]);
@@ -163,7 +163,7 @@ static void same_bytes(void **state) {
     free(b);
 }
 
-/* The header as its format has it, and the numbers on a border of 64 bytes in the entry. */
+/* The header in its documented format; the data starts at a multiple of 64 bytes in the entry. */
 static void header_bytes(void **state) {
     (void)state;
     static const char want[] = "\x93NUMPY\x01\0v\0{'descr': '<f4', 'fortran_order': False, "
@@ -218,7 +218,7 @@ static void numpy_reads(void **state) {
                        "assert len(f.files) == 7 and f['i'].flags['C_CONTIGUOUS']\n");
 }
 
-/* What numpy writes, compressed or not, and what we do not read. */
+/* numpy's archives, compressed or not, and arrays that we do not read. */
 static void numpy_writes(void **state) {
     (void)state;
     const char *python = find_python();
@@ -251,7 +251,7 @@ static void numpy_writes(void **state) {
     }
 }
 
-/* -- what goes wrong */
+/* -- errors */
 
 static void refuses(const char *path, bool force, sr_status status, const char *part) {
     sr_failure why = {0};
@@ -288,7 +288,7 @@ static void check_bytes(const char *path, const char *want, size_t length) {
     free(text);
 }
 
-/* A file that came while the arrays were gathered stays as it is. */
+/* A file created while the arrays were gathered stays unchanged. */
 static void appeared(void **state) {
     (void)state;
     const char *path = path_of("later.npz");
@@ -302,7 +302,7 @@ static void appeared(void **state) {
     check_bytes(path, "precious", 8);
 }
 
-/* The same of the file that would be written first. */
+/* The same for the .part file, which is written first. */
 static void part_appeared(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -334,7 +334,7 @@ static void names(void **state) {
     assert_int_equal(access(path_of("names.npz"), F_OK), -1);
 }
 
-/* A disk that is full after `limit` bytes: one line, the old file, and no other. */
+/* A disk that is full after `limit` bytes: a message of one line, the old file, and no other. */
 static void full_disk(rlim_t limit) {
     char directory[4096];
     snprintf(directory, sizeof directory, "%s", path_of("full"));
@@ -363,12 +363,11 @@ static void full_disks(void **state) {
     (void)state;
     full_disk(0);
     full_disk(4096);
-    full_disk(800340); /* the numbers fit, the directory of the archive does not */
+    full_disk(800340); /* the numbers fit, the archive's directory does not */
     full_disk(800400);
 }
 
-/* Every cut and every changed byte is noticed or harmless; nothing crashes. */
-/* An archive has its name when its bytes are on the disk; one that could not get there has none. */
+/* An archive gets its name after its bytes are on disk; a failed one gets no name. */
 static void synchronised(void **state) {
     (void)state;
     char path[4096];
@@ -377,7 +376,7 @@ static void synchronised(void **state) {
     seen.synchronised = seen.named = 0;
     write_samples(path, false);
     assert_int_equal(seen.named, 1);
-    for (int i = 0; i < 2; i++) { /* what a file system does not know is no failure */
+    for (int i = 0; i < 2; i++) { /* an unsupported fsync is not an error */
         seen.error = i ? ENOSYS : EINVAL;
         write_samples(path, true);
     }
@@ -387,10 +386,11 @@ static void synchronised(void **state) {
     assert_int_equal(npz_write(w, &why), SR_IO);
     check_failure(&why, SR_IO, "Input/output error");
     seen.error = 0;
-    check_samples(path); /* the one before */
+    check_samples(path); /* the previous archive */
     assert_int_equal(files_in(path_of("power")), 1);
 }
 
+/* Cuts and changed bytes are detected or harmless; nothing crashes. */
 static void damaged(void **state) {
     (void)state;
     size_t size;
@@ -438,13 +438,13 @@ static void no_archive(void **state) {
     npz_close(r);
 }
 
-/* -- sizes that nothing stands for */
+/* -- declared sizes without data */
 
 static void write_four(uint8_t *at, uint32_t value) {
     for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* An archive of one array whose directory says that it is of so many bytes. */
+/* An archive of one array whose directory declares `size` bytes. */
 static void claim_size(const char *path, uint32_t size) {
     static uint8_t whole[4096];
     sr_failure why = {0};
@@ -484,7 +484,7 @@ static size_t put_number(uint8_t *to, int size, uint64_t value) {
     return (size_t)size;
 }
 
-/* What both headers of a forged entry share. */
+/* The part shared by both headers of a forged entry. */
 static size_t put_forged(uint8_t *to, int flags, int method) {
     size_t n = put_number(to, 2, 45);
     n += put_number(to + n, 2, (uint64_t)flags);
@@ -503,7 +503,7 @@ static size_t put_forged_name(uint8_t *to, uint64_t size, uint64_t stored) {
     return n + put_number(to + n, 8, stored);
 }
 
-/* An archive without bytes whose directory has a.npy of these sizes. */
+/* An archive without data whose directory lists a.npy with these sizes. */
 static void forge(const char *path, int flags, int method, uint64_t stored, uint64_t size) {
     uint8_t file[512] = "PK\3\4";
     size_t n = 4 + put_forged(file + 4, flags, method);
@@ -523,7 +523,7 @@ static void forge(const char *path, int flags, int method, uint64_t stored, uint
     write_bytes(path, (const char *)file, n);
 }
 
-/* Entries that are neither stored nor deflated, or of sizes that no archive has: nothing is read. */
+/* Entries that are neither stored nor deflated, or have impossible sizes: nothing is read. */
 static void forged_entries(void **state) {
     (void)state;
     static const struct {
@@ -550,7 +550,7 @@ static void forged_entries(void **state) {
     }
 }
 
-/* The shape of an array that is longer than the bytes read for it. */
+/* A shape that is longer than the bytes read for it. */
 static void long_array(void **state) {
     (void)state;
     enum { LONG = 20000 };
@@ -569,7 +569,7 @@ static void long_array(void **state) {
     free(a.data), free(read.data);
 }
 
-/* An archive with a.npy, whose header says six numbers of four bytes. */
+/* An archive with a.npy, whose header declares six numbers of four bytes. */
 static void write_six(const char *path, size_t size) {
     static char entry[NPY_HEADER_MAX + 64];
     const npz_array six = array(NPZ_FLOAT32, NULL, 2, (int64_t[]){2, 3});
@@ -581,7 +581,7 @@ static void write_six(const char *path, size_t size) {
     assert_int_equal(zip_close(zip), 0);
 }
 
-/* The shape of an entry is checked against its bytes before anything is read. */
+/* The shape of an entry is checked against its bytes before any read. */
 static void other_sizes_than_the_shape(void **state) {
     (void)state;
     const size_t size[] = {24, 0, 20, 23, 25, 28, 48};

@@ -1,6 +1,6 @@
-/* test_npz_faults.c -- an archive of arrays is written and read while one allocation, or one call of
- * the system, fails: what succeeds has the same values, what fails says why and is not called
- * damaged, and the file that was there stays. */
+/* test_npz_faults.c -- an archive of arrays is written and read while one allocation or one system
+ * call fails. Successful calls give the same values. Failed ones give a reason other than damage,
+ * and the old file stays. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/npz/npz_format.h"
 #include "testing/check.h"
 #include "testing/failing_malloc.h"
-/* after failing_malloc.h, which counts the allocations then */
+/* after failing_malloc.h, which then counts the allocations */
 #include "testing/failing_calls.h"
 
 enum { COUNT = 5000, SMALL = 3 };
@@ -33,7 +33,7 @@ static sr_status write_archive(const char *path, float first, sr_failure *why) {
     return status;
 }
 
-/* The same arrays, as NumPy's savez_compressed stores them. */
+/* The same arrays as stored by NumPy's savez_compressed. */
 static void write_deflated(const char *path) {
     int code = 0;
     static char bytes[NPY_HEADER_MAX + sizeof large];
@@ -80,7 +80,7 @@ static sr_status try_deflated(sr_failure *why) {
     return read_archive(deflated, false, why);
 }
 
-/* What is there after a failed writing: what was there before. */
+/* After a failed write the old archive must be intact, without other files. */
 static void expect_old(long k) {
     sr_failure why = {0};
     char command[9000];
@@ -94,7 +94,7 @@ static void fail_each(sr_status (*deed)(sr_failure *), bool memory) {
     long k = 0;
     sr_failure first = {0};
     check_ok(write_archive(written, 7, &first), &first);
-    check_ok(deed(&first), &first); /* the loader has allocated what it keeps */
+    check_ok(deed(&first), &first); /* the loader keeps allocations from the first call */
     for (bool reached = true; reached; k++) {
         sr_failure why = {0};
         check_ok(write_archive(written, 7, &why), &why);
@@ -105,7 +105,7 @@ static void fail_each(sr_status (*deed)(sr_failure *), bool memory) {
         const sr_status status = deed(&why);
         const long left = failing_malloc_end();
         reached = memory ? failing_malloc_reached() : failing_end();
-        /* libzip 1.7.3 loses a block of its own when it has no memory to open an entry */
+        /* libzip 1.7.3 leaks one block if it has no memory to open an entry */
         const long theirs = deed != try_write && strstr(why.text, ": Malloc failure: ") != NULL;
         if (memory && (left < 0 || left > theirs))
             fail_msg("%ld: %ld blocks are left: %s", k, left, why.text);

@@ -1,5 +1,5 @@
-/* test_npz_format.c -- headers of .npy that are no such header, each with its reason; both versions;
- * names of files and of entries; more arrays than a short archive can count. */
+/* test_npz_format.c -- invalid .npy headers, each with its reason; both versions; names of files
+ * and entries; more arrays than a short archive can count. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/npz/npz_format.h"
 #include "testing/check.h"
 
-/* A header with this dictionary; its bytes. */
+/* Writes a header with this dictionary; returns its size in bytes. */
 static size_t make_header(char *to, int version, const char *dictionary) {
     const size_t length = strlen(dictionary), start = version == 2 ? NPY_PREFIX + 2 : NPY_PREFIX;
     memcpy(to, "\x93NUMPY", 6);
@@ -61,7 +61,7 @@ static void headers(void **state) {
     }
 }
 
-/* What is no header at all: too short, of other bytes, of a version to come, longer than the file. */
+/* Not a header: too short, other bytes, a future version, longer than the file. */
 static void no_header(void **state) {
     (void)state;
     char bytes[400];
@@ -79,7 +79,7 @@ static void no_header(void **state) {
     }
 }
 
-/* The order of a vector, or of nothing, does not matter. */
+/* The order of a vector, or of an empty array, does not matter. */
 static void both_versions(void **state) {
     (void)state;
     for (int version = 1; version <= 2; version++)
@@ -103,12 +103,12 @@ static void long_names(void **state) {
     char path[2 * PATH_MAX];
     npz_array a;
     sr_failure why = {0};
-    memset(path, '/', sizeof path); /* many slashes are one: the folder is there */
+    memset(path, '/', sizeof path); /* many slashes are one: the folder exists */
     snprintf(path + sizeof path - 8, 8, "a.npz");
     assert_null(npz_create(path, true, &why));
     check_failure(&why, SR_USAGE, "File name too long");
     npz_abandon(NULL), npz_close(NULL);
-    npz_writer *w = npz_create("relative.npz", true, &why); /* in the folder of the process */
+    npz_writer *w = npz_create("relative.npz", true, &why); /* in the current directory */
     assert_non_null(w);
     npz_abandon(w);
     snprintf(path, sizeof path, "%s/names.npz", check_temporary());
@@ -126,7 +126,7 @@ static void long_names(void **state) {
     npz_close(r);
 }
 
-/* Entries of another program that are no arrays have no name here. */
+/* Entries of other programs that are not arrays have no name here. */
 static void foreign_entries(void **state) {
     (void)state;
     char path[PATH_MAX], entry[2000];
@@ -149,7 +149,7 @@ static void foreign_entries(void **state) {
     npz_close(r);
 }
 
-/* The end of a ZIP file counts 65,534 entries at most; with more there is a longer one. */
+/* The end record of a ZIP file counts at most 65,534 entries; more need a longer record. */
 static void many_arrays(void **state) {
     (void)state;
     enum { COUNT = 65536 };

@@ -47,8 +47,8 @@ static void value_of_a_key(void **state) {
     assert_string_equal(small, "a \"");
 }
 
-/* A key of an earlier version is read as the present one: in a stored text, in a file, on a command
-   line. */
+/* A key of an earlier version is read as its present name: in stored text, in a file, on a command
+ * line. */
 static void renamed_key(void **state) {
     (void)state;
     static const option row[] = {TEXT_OPTION("", "norm-placement", 0, "", "")};
@@ -74,7 +74,7 @@ static void renamed_key(void **state) {
     assert_null(options_renamed("rmsnorm-placement", 7));
 }
 
-/* Commands and files of 0.1.0 contain the first names. */
+/* Commands and files of 0.1.0 contain the old names. */
 static void names_of_0_1_0(void **state) {
     (void)state;
     static const char *const name[][2] = {{"startup", "burn-in"},
@@ -89,7 +89,7 @@ static void names_of_0_1_0(void **state) {
         assert_string_equal(options_renamed(name[i][0], strlen(name[i][0])), name[i][1]);
 }
 
-/* What options_dump wrote comes back as it was. */
+/* Text written by options_dump is read back unchanged. */
 static void value_of_a_dump(void **state) {
     (void)state;
     static const char odd[] = " \"a\\n\" # \t= \n b\\";

@@ -15,7 +15,7 @@ typedef struct line {
     values v;
 } line;
 
-/* Parses "program" and the given words (NULL ends them). */
+/* Parses "program" and the given words (ends with NULL). */
 static sr_status parse(line *l, const char *const *words) {
     static char program[] = "program";
     memset(l, 0, sizeof *l);
@@ -294,7 +294,7 @@ static void config_that_cannot_be_read(void **state) {
     assert_string_equal(why.text, "/dev/zero: not a regular file, as a config file is");
 }
 
-/* Up to 1 MiB: comments first, then one option, which is not obeyed when it lies beyond. */
+/* A file up to 1 MiB: comments first, then one option, which is ignored beyond the limit. */
 static void config_that_is_too_long(void **state) {
     (void)state;
     enum { MOST = 1 << 20 };

@@ -1,5 +1,4 @@
-/* test_output_file.c -- the one way to make an output file: what a planted name, a failing fsync, a
- * failing close and a failing rename come to. */
+/* test_output_file.c -- output files: a planted name, and failures of fsync, close and rename. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "testing/check.h"
 
@@ -15,15 +14,15 @@
 
 #include "base/output_file.h"
 
-/* -- the system's calls: these stand before its own */
+/* -- replacements of the system's calls */
 
 static struct {
     int error; /* of the call that fails */
     bool sync_fails, close_fails;
-    bool no_exclusion; /* as on NFS 2, whose servers do not know O_EXCL */
+    bool no_exclusion; /* as on NFS 2, whose servers lack O_EXCL */
 } world;
 
-static int synced; /* files when they had their bytes, since the last look */
+static int synced; /* files that had their bytes at fsync, since the last reset */
 
 int open(const char *path, int flags, ...) {
     va_list more;
@@ -40,7 +39,7 @@ int fsync(int fd) {
     return errno = world.error, -1;
 }
 
-/* The stream is closed, as after a write error on a network file system. */
+/* Closes the stream and fails, as after a write error on a network file system. */
 int fclose(FILE *file) {
     static union {
         void *object;
@@ -62,7 +61,7 @@ static const char *path_of(const char *name) {
     return at;
 }
 
-/* Writes `text` into NAME by way of NAME.part; so_far: as of the caller. */
+/* Writes `text` into NAME through NAME.part; so_far: the caller's status. */
 static sr_status write_text(const char *name, const char *text, sr_status so_far, sr_failure *why) {
     char part[4096];
     snprintf(part, sizeof part, "%s.part", path_of(name));
@@ -98,7 +97,7 @@ static void durable_before_its_name(void **state) {
     assert_false(is_there("new.part"));
 }
 
-/* The file before stays, and no part of the new one. */
+/* The old file stays, without any part of the new one. */
 static void expect_kept(int error, sr_status so_far) {
     sr_failure why = {0};
     world.error = error;
@@ -123,7 +122,7 @@ static void failing_calls(void **state) {
     assert_false(is_there("folder.part"));
 }
 
-/* A file system without fsync has no disk. */
+/* A file system without fsync has no disk to wait for. */
 static void without_a_disk(void **state) {
     (void)state;
     const int error[] = {EINVAL, ENOSYS};
@@ -161,7 +160,7 @@ static void planted(void **state) {
     expect_text("secret", "secret");
 }
 
-/* A link is not followed even where exclusive creation is not known. */
+/* A link is not followed, even without support for exclusive creation. */
 static void planted_without_exclusion(void **state) {
     (void)state;
     sr_failure why = {0};

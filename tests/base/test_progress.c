@@ -16,7 +16,7 @@ static void clock_goes_forward(void **state) {
     check_below(now - before, 1);
 }
 
-/* A bar that began `seconds` ago and may print at once. */
+/* A bar that started `seconds` ago and may print at once. */
 static progress begun(double seconds, int64_t total, bool quiet) {
     progress p;
     progress_begin(&p, "train", "updates", total, quiet);
@@ -77,7 +77,7 @@ static void times_left(void **state) {
     }
 }
 
-/* A rate over less than a second and ten updates is not told. */
+/* A rate over less than a second or ten updates is not shown. */
 static int show_early(void *context) {
     (void)context;
     static const struct {
@@ -111,7 +111,7 @@ static int show_often(void *context) {
     return 0;
 }
 
-/* Of a hundred calls within the interval only the last one is worth a line. */
+/* A hundred calls within the interval print one line, the last. */
 static void one_line_per_interval_and_the_last(void **state) {
     (void)state;
     captured c = capture(show_often, NULL, NULL);

@@ -48,7 +48,7 @@ static int compare_keys(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Streams of near seeds and near numbers, and streams of streams: no two alike. */
+/* Streams of near seeds and near numbers, and streams of streams, all differ. */
 static void split_keys_differ(void **state) {
     (void)state;
     enum { SEEDS = 20, STREAMS = 200, COUNT = SEEDS * STREAMS * 2 };
@@ -149,7 +149,7 @@ static void below_is_uniform(void **state) {
     check_below(chi2, 25.7); /* 5 degrees of freedom, probability 1e-4 */
 }
 
-/* Of 3 * 2^62 values a plain remainder would draw the lowest third in half of all cases. */
+/* n = 3 * 2^62: a plain remainder would draw the lowest third half of the time. */
 static void below_rejects_the_surplus(void **state) {
     (void)state;
     enum { N = 30000 };
@@ -158,7 +158,7 @@ static void below_rejects_the_surplus(void **state) {
     rng r = rng_create(8);
     for (int i = 0; i < N; i++) low += rng_below(&r, 3 * third) < third;
     check_within((double)low / N, 1.0 / 3, 5 * sqrt(2.0 / 9 / N));
-    assert_true(r.counter > N); /* a quarter of the draws is refused */
+    assert_true(r.counter > N); /* a quarter of the draws is rejected */
 }
 
 static void below_one_is_zero(void **state) {
@@ -168,8 +168,8 @@ static void below_one_is_zero(void **state) {
     for (int i = 0; i < 10; i++) assert_true(rng_below(&r, UINT64_MAX) < UINT64_MAX);
 }
 
-/* The same numbers with and without divisions, near powers of two, of small and of large n, and
- * where many draws are refused. */
+/* The same numbers with and without divisions: near powers of two, for small and large n, and with
+ * many rejected draws. */
 static void ranges_are_those_of_below(void **state) {
     (void)state;
     enum { N = 2000 };
@@ -190,7 +190,7 @@ static void ranges_are_those_of_below(void **state) {
     }
 }
 
-/* 2^64 mod (2^64 - v) is v itself, below 2^63: the least that is not refused. */
+/* 2^64 mod (2^64 - v) is v itself, below 2^63: the smallest accepted draw. */
 static void the_limit_is_no_surplus(void **state) {
     (void)state;
     int seen = 0;

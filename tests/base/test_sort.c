@@ -1,4 +1,4 @@
-/* test_sort.c -- numbers in their order, and order statistics without it. */
+/* test_sort.c -- sorting of numbers, and order statistics without sorting. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static double value_of_kind(int kind, int i, rng *r) {
     case 3:
         return -i;
     case 4:
-        return rng_below(r, 20) ? 1 : rng_normal(r); /* nearly all are */
+        return rng_below(r, 20) ? 1 : rng_normal(r); /* nearly all are equal */
     case 5:
         return i % 16 ? i : -i; /* a period */
     case 6:
@@ -75,7 +75,7 @@ static void ranks_are_those_of_sorting(void **state) {
     }
 }
 
-/* Ranks whose brackets overlap, all in one order, and more of them than there are brackets. */
+/* Ranks with overlapping brackets, all in one order; more ranks than brackets. */
 static void many_ranks_of_many_values(void **state) {
     (void)state;
     enum { RANKS = 40 };

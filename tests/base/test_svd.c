@@ -1,5 +1,6 @@
-/* Singular values against matrices whose values are known: products of orthogonal factors whose
- * entries a float holds exactly, and an independent one-sided Jacobi in double. */
+/* Singular values against matrices with known values, and against an independent one-sided Jacobi
+ * in double. The matrices are products of orthogonal factors with entries that are exact in
+ * float. */
 #include "testing/check.h"
 
 #include <math.h>
@@ -152,8 +153,8 @@ static int hadamard(int64_t i, int64_t j) {
     return __builtin_parityll((unsigned long long)(i & j)) ? -1 : 1;
 }
 
-/* Hadamard factors and whole numbers: exact in float although the values span `largest`, where a
- * Gram matrix in float would have lost the small ones. */
+/* Hadamard factors and integers: exact in float although the values span `largest`. A Gram matrix
+ * in float would lose the small ones. */
 static void check_spectrum(double largest, double relative) {
     enum { M = 1024, N = 64 };
     double scale[N], values[N];
@@ -175,7 +176,7 @@ static void check_spectrum(double largest, double relative) {
     free(a);
 }
 
-/* Down to 1e-6 the Gram matrix must do, under it the orthogonal way: see the head of svd.c. */
+/* Down to 1e-6 the Gram matrix must suffice; below, the orthogonal way: see the head of svd.c. */
 static void wide_spectrum(void **state) {
     (void)state;
     check_spectrum(1e6, 1e-4);
@@ -254,7 +255,7 @@ static void zero_and_empty(void **state) {
     check_failure(&why, SR_USAGE, "-1 x 3");
 }
 
-/* NaN is data: the value of every kind of not finite matrix is NaN, wherever the element is. */
+/* NaN is data: a matrix that is not finite has singular values NaN, wherever the element is. */
 static void not_finite(void **state) {
     (void)state;
     enum { M = 1100, N = 7 };

@@ -72,7 +72,7 @@ static void messages_are_one_line(void **state) {
 
 static int error_and_warning(void *context) {
     (void)context;
-    printf("table\n"); /* comes first although it is buffered */
+    printf("table\n"); /* printed first although it is buffered */
     tool_warn(&program, "%d rows lost", 3);
     int status = tool_error(&program, 42, "bad %s", "thing");
     dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -234,7 +234,7 @@ static void nearest_names(void **state) {
     assert_null(tool_nearest("bn", names, 0));
 }
 
-/* The words of papers and other programs, whose letters are far from ours. */
+/* Words from papers and other programs, with spellings far from ours. */
 static void same_meaning(void **state) {
     (void)state;
     static const char *const norms[] = {"none", "pn", "bn", "ln"},
@@ -248,7 +248,7 @@ static void same_meaning(void **state) {
     assert_string_equal(tool_nearest("learning_rate", options, 4), "lr");
     assert_string_equal(tool_nearest("steps", options, 4), "max-steps");
     assert_string_equal(tool_nearest("figure2", figures, 3), "fig2");
-    /* only what may be proposed there; the row before has another name for the same word */
+    /* only names proposed in this context; the row above has another name for the same word */
     assert_null(tool_nearest("batchnorm", options, 4));
     assert_string_equal(tool_nearest("batch", options, 4), "batch-size");
 }
@@ -267,7 +267,7 @@ static void nearest_of_long_names(void **state) {
 
 /* -- signals ----------------------------------------------------------------------------------- */
 
-/* Whoever runs the tests may ignore some, as nohup does. */
+/* The caller of the tests may ignore some signals, as nohup does. */
 static void catch_signals(void) {
     signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL), signal(SIGHUP, SIG_DFL);
     tool_catch_signals();
@@ -352,7 +352,7 @@ static void handlers_have_their_own_stack(void **state) {
 
 enum { BEGUN_AGAIN = 7, RETURNED = 8 };
 
-/* In a child: how it ends with these settings; NULL: none. */
+/* Runs in a child: how it ends with these settings; NULL: not set. */
 static int wait_with(const char *policy, const char *spins, const char *preload, const char *word) {
     int status;
     const pid_t child = fork();
@@ -369,7 +369,7 @@ static int wait_with(const char *policy, const char *spins, const char *preload,
     return WEXITSTATUS(status);
 }
 
-/* The program begins again, once, with the setting that the OpenMP library reads at its begin. */
+/* The program restarts once, with the setting that the OpenMP library reads at start. */
 static void waits_are_set_before_the_threads(void **state) {
     (void)state;
     static char longest[1 << 18];
@@ -378,7 +378,7 @@ static void waits_are_set_before_the_threads(void **state) {
     assert_int_equal(wait_with("active", NULL, NULL, "again"), RETURNED);
     assert_int_equal(wait_with(NULL, "5", NULL, "again"), RETURNED);
     assert_int_equal(wait_with(NULL, NULL, "/usr/libexec/vgpreload_core.so", "again"), RETURNED);
-    /* where it cannot begin again it goes on */
+    /* without a way to restart, it continues */
     assert_int_equal(wait_with(NULL, NULL, NULL, longest), RETURNED);
     assert_int_equal(wait_with(NULL, NULL, "other.so", longest), RETURNED);
 }

@@ -16,7 +16,7 @@ static FILE *open_text(void) {
     return out;
 }
 
-/* What was written; closes the stream. */
+/* Checks the written text; closes the stream. */
 static void check_text(FILE *out, const char *want) {
     assert_int_equal(fclose(out), 0);
     assert_string_equal(text, want);
@@ -57,7 +57,8 @@ static void escapes(void **state) {
     check_text(out, "a\\tb\\nc\\\\d\\x0de\\x01\\x1f\\x7f caf\xc3\xa9 'q' \"p\" #");
 }
 
-/* C1 (CSI, OSC and the rest), bytes of no character, and what turns the text round it. */
+/* C1 controls (CSI, OSC and the rest), invalid bytes, and characters that reverse text
+ * direction. */
 #define DRIVES                                                                                     \
     "\xc2\x9b"                                                                                     \
     "2J\xc2\x80\xc2\x9f"                                                                           \
@@ -76,7 +77,7 @@ static void what_drives_a_terminal(void **state) {
     check_text(out, "a = 1\n\tb?[2J??\xe9t\xc3\xa9?\n");
 }
 
-/* Names out of a run file must not be able to forge lines or cells. */
+/* Names from a run file must not forge lines or cells. */
 static void every_text_is_escaped(void **state) {
     (void)state;
     tsv t;
@@ -178,7 +179,7 @@ static char *write_as(const char *format) {
     tsv_text(&t, "plain"), tsv_real(&t, -INFINITY);
     tsv_int(&t, -3), tsv_real(&t, 0.5);
     assert_int_equal(tsv_finish(out, NULL), SR_OK);
-    assert_int_equal(tsv_finish(out, NULL), SR_OK); /* has been */
+    assert_int_equal(tsv_finish(out, NULL), SR_OK); /* finished before */
     assert_int_equal(fclose(out), 0);
     tsv_set_format("tsv");
     return whole;

@@ -7,8 +7,8 @@ ln -s "$TOP/tests/files/text" text
 # shellcheck disable=SC2034 # the cases use it
 runs=$(echo *.h5 *.h5.part)
 
-# digest_table COMMAND...: its exit status; of the table that it prints the number of rows and of finite
-# numbers, and the last number with a fraction in the first row that has one: rounded, with site, statistic and
+# digest_table COMMAND...: prints the exit status, the number of rows and of finite numbers of the command's table, and
+# one number. That is the last one with a fraction in the first row that has one: rounded, with site, statistic and
 # column.
 digest_table() {
     "$@" >table.tsv 2>messages
@@ -31,5 +31,5 @@ digest_table() {
         END { printf " %d rows, %d numbers%s\n", rows, numbers, shown ? "," shown : "" }' table.tsv
 }
 
-# numbers: the whole numbers of a text, in a line. Words of messages are not what these cases are about.
+# numbers: the whole numbers of a text, in a line. These cases do not compare the words of messages.
 numbers() { tr -cs '0-9' ' '; }

@@ -17,9 +17,9 @@ train() {
 start() {
     file=$1
     shift
-    : >run.out # the loop below may look before the background process has made it
-    # A shell starts background programs with SIGINT ignored, and so may whoever runs the tests, as nohup
-    # does with SIGHUP. A case that wants a signal ignored says so in $signals.
+    : >run.out # the loop below may read it before the background process creates it
+    # A shell starts background programs with SIGINT ignored, and so may the program that runs the tests, as nohup does
+    # with SIGHUP. A case that wants a signal ignored sets $signals.
     # shellcheck disable=SC2086 # lists of words
     env ${signals:---default-signal=INT,TERM,HUP} statrec train $small --max-steps 100000000 --epochs 1000000 \
         --record scalars --flush-steps 8 --validate-interval-updates 20 -o "$file" "$@" >>run.out 2>run.err &
@@ -37,8 +37,8 @@ start() {
     done
 }
 
-# limit_files BLOCKS: no file grows beyond that. What a build for coverage writes when a program ends goes
-# nowhere: cut off, it would spoil what the others have written.
+# limit_files BLOCKS: limits the size of files. Coverage data of a program that ends are discarded: truncated, they
+# would corrupt other processes' data.
 limit_files() {
     export GCOV_PREFIX=/dev/null GCOV_ERROR_FILE=/dev/null
     ulimit -f "$1"
@@ -53,8 +53,8 @@ find_python() {
     exit 77
 }
 
-# until_there PATTERN: waits for a file of this name, which the process $run makes. Of checkpoints a run keeps
-# the last ones only, so that a case waits for any of them: until_there 'run-*.ckpt'.
+# until_there PATTERN: waits for a file of this name, which the process $run makes. A run keeps only its last
+# checkpoints, so a case waits for any of them: until_there 'run-*.ckpt'.
 until_there() {
     tries=0
     # shellcheck disable=SC2086 # a pattern

@@ -1,5 +1,5 @@
-/* test_failing_commands.c -- commands of statrec that read while one allocation, one call of the
- * system or one call of HDF5 fails: they end with a reason, or print what they print otherwise. */
+/* test_failing_commands.c -- reading commands of statrec while one allocation, system call or HDF5
+ * call fails: they end with a reason, or print their usual output. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "testing/failing_programs.h"
 #include "testing/full_run.h"
@@ -48,7 +48,7 @@ static int write_files(void **state) {
     return 0;
 }
 
-/* Each place once: what the commands share is not tried for each of them. */
+/* Each call site once: code shared by the commands is not tested for each of them. */
 static void fail_each(const char *const *lines, size_t count, failing_kind kind, int depth) {
     failing_once = true, failing_depth = depth;
     for (size_t i = 0; i < count; i++) fail_program(statrec_main, lines[i], kind);

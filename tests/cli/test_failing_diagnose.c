@@ -1,5 +1,5 @@
-/* test_failing_diagnose.c -- statrec diagnose while one allocation or one read fails: it ends with a
- * reason, or prints what it prints otherwise, or says which question it could not ask and why. */
+/* test_failing_diagnose.c -- statrec diagnose while one allocation or one read fails. It ends with
+ * a reason, prints its usual output, or names the question that it could not answer and why. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "testing/failing_programs.h"
 #include "testing/full_run.h"
@@ -20,7 +20,7 @@ static int write_files(void **state) {
     return 0;
 }
 
-/* Each place once: what the commands share is not tried for each of them. */
+/* Each call site once: code shared by the commands is not tested for each of them. */
 static void fail_each(failing_kind kind, int depth, const char *only) {
     failing_once = true, failing_depth = depth, failing_only = only;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)

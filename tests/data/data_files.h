@@ -5,21 +5,22 @@
 #include "data/data.h"
 #include "testing/check.h"
 
-/* A fresh directory below check_temporary(). Static storage of a few results. */
+/* A fresh directory below check_temporary(). Static storage for a few results. */
 const char *make_folder(void);
-/* DIR/NAME with these bytes; a name ending in .gz is compressed. Returns the path (static). */
+/* Writes DIR/NAME with these bytes; compresses it if the name ends in .gz. Returns the path
+ * (static). */
 const char *write_bytes(const char *dir, const char *name, const void *bytes, size_t size);
-/* The bytes as they are, whatever the name. */
+/* Writes the bytes unchanged, whatever the name. */
 const char *write_raw(const char *dir, const char *name, const void *bytes, size_t size);
 const char *write_text(const char *dir, const char *name, const char *text);
-/* DIR/FOLDER/NAME; makes the folders. */
+/* Writes DIR/FOLDER/NAME; makes the folders. */
 void write_in(const char *dir, const char *folder, const char *name, const char *text);
-/* malloc'd bytes of a file. */
+/* Returns the malloc'd bytes of a file. */
 unsigned char *read_raw(const char *path, size_t *size);
 
 /* Options with usable defaults. */
 data_options default_options(const char *name, const char *dir);
-/* Opens or fails the test; refuses: opening must fail with this status and text. */
+/* Opens the data or fails the test. refuse_data: opening must fail with this status and text. */
 dataset *open_data(const data_options *o);
 void refuse_data(const data_options *o, sr_status status, const char *part);
 
@@ -30,10 +31,10 @@ double data_unknown_share(const dataset *d, data_split split);
 /* Entropy of the target given the source, nats per token, of generated pairs; else NaN. */
 double data_entropy(const dataset *d);
 
-/* FNV-1a over everything a batch holds. */
+/* FNV-1a over all contents of a batch. */
 uint64_t digest_batch(const batch *b);
-/* Every batch of the pass in order, then some again in another order and after another pass: all
- * the same bytes. */
+/* Reads every batch of the pass in order, then some in another order and after another pass. All
+ * must have the same bytes. */
 void check_pure(const data_options *o, data_split split);
 
 #endif

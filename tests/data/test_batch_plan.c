@@ -1,4 +1,4 @@
-/* The rule by which pairs become batches, on lengths alone. */
+/* The rule that groups pairs into batches, on lengths alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,7 +130,7 @@ static void random_and_valid(void **state) {
     batch_plan_free(&a), batch_plan_free(&b), batch_plan_free(&sorted);
 }
 
-/* So many in each batch, whatever their lengths; the last one has the rest. */
+/* A fixed number per batch, whatever the lengths; the last batch has the rest. */
 static void by_number(void **state) {
     (void)state;
     const batch_rule rule = {BATCHING_BUCKETED, 1, false, 10};

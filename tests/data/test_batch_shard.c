@@ -1,4 +1,4 @@
-/* test_batch_shard.c -- shares of a batch: every sample once and in order, words divided evenly,
+/* test_batch_shard.c -- shards of a batch: every sample once and in order, words divided evenly,
  * arrays and tokens of each task's samples. */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static int64_t words(const uint8_t *mask, int64_t first, int64_t end) {
     return sum;
 }
 
-/* A share misses its part by less than the longest sentence. */
+/* A shard misses its fraction by less than the longest sentence. */
 static void words_are_divided(void **state) {
     (void)state;
     uint8_t mask[COUNT * LENGTH];

@@ -1,4 +1,4 @@
-/* CIFAR-10: tiny files written here, and the shared batches when they are there. */
+/* CIFAR-10: tiny files written here, and the shared batches if present. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { RECORD = 3073, PLANE = 1024 };
 
-/* count records: label i % 10, bytes that tell channel, row and column apart. */
+/* count records: label i % 10, bytes that distinguish channel, row and column. */
 static unsigned char *make_records(int count, int first) {
     unsigned char *bytes = malloc((size_t)count * RECORD);
     assert_non_null(bytes);
@@ -63,7 +63,7 @@ static void reads_any_subset(void **state) {
     data_close(d);
 }
 
-/* Mean and deviation of a channel over the first `count` records, the long way. */
+/* Mean and standard deviation of a channel over the first `count` records, by a plain loop. */
 static void measure(const unsigned char *bytes, int count, int c, double *mean, double *deviation) {
     double sum = 0, squares = 0, n = (double)count * PLANE;
     for (int i = 0; i < count; i++)
@@ -103,8 +103,8 @@ static real value_at(const batch *b, int i, int y, int x, int c) {
     return b->image[((i * 32 + y) * 32 + x) * 3 + c];
 }
 
-/* Is image i of the augmented batch the plain picture moved by (dy, dx), mirrored or not, with
- * `black` (the value of a zero pixel) around it? */
+/* Is image i of the augmented batch the plain picture moved by (dy, dx) and possibly mirrored?
+ * `black`, the value of a zero pixel, must surround it. */
 static bool is_moved(const batch *a, int i, const real *plain, int dy, int dx, bool mirror,
                      const double *black) {
     for (int y = 0; y < 32; y++)
@@ -119,7 +119,7 @@ static bool is_moved(const batch *a, int i, const real *plain, int dy, int dx, b
     return true;
 }
 
-/* The one (dy, dx, mirror) that explains image i, as a number 0..161; -1: none. */
+/* The only (dy, dx, mirror) that gives image i, as a number 0..161; -1: none. */
 static int find_move(const batch *a, int i, const real *plain, const double *black) {
     int found = -1;
     for (int dy = -4; dy <= 4; dy++)
@@ -162,7 +162,7 @@ static void augments_by_crop_and_mirror(void **state) {
     data_close(d), data_close(plain);
 }
 
-/* The pictures of an epoch by their labels: all bytes of each, as one number. */
+/* The pictures of an epoch by their labels: one number from all bytes of each. */
 static void draw_epoch(const data_options *o, int64_t epoch, uint64_t picture[10]) {
     dataset *d = open_data(o);
     for (int64_t k = 0; k < data_batches(d, SPLIT_TRAIN); k++) {
@@ -177,7 +177,7 @@ static void draw_epoch(const data_options *o, int64_t epoch, uint64_t picture[10
     data_close(d);
 }
 
-/* An image's draw is of (seed, epoch, image): not of its place in a batch. */
+/* An image's draw depends on (seed, epoch, image), not on its position in a batch. */
 static void augments_by_seed_epoch_image(void **state) {
     (void)state;
     const char *dir = make_folder();

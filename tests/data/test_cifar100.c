@@ -1,4 +1,4 @@
-/* CIFAR-100: tiny files written here; images held out of both CIFARs for validation. */
+/* CIFAR-100: tiny files written here; validation images held out from both CIFARs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 enum { PIXELS = 3072, MOST = 32 };
 
-/* Record i: labels of `bytes` bytes, the last one (7 i + first) % classes, and pixels that tell it
- * and the place apart. */
+/* Record i: labels of `bytes` bytes, the last one 7 i % 100 (two bytes) or i % 10 (one byte). The
+ * pixels distinguish record and position. */
 static void write_records(const char *dir, const char *name, int bytes, int count, int first) {
     static unsigned char file[MOST * (PIXELS + 2)];
     unsigned char *to = file;
@@ -44,8 +44,8 @@ static void reads_fine_labels(void **state) {
     const batch b = get(d, SPLIT_VALID, 0);
     assert_int_equal(b.count, 11);
     for (int i = 0; i < 11; i++) assert_int_equal(b.label[i], 7 * (40 + i) % 100);
-    /* the first pixel alone stands out, in each channel; pixels 4 and 7 have the same byte, pixel 5
-     * has 1 more; image 3 has 3 more than image 2 */
+    /* Only the first pixel differs from the others, in each channel. Pixels 4 and 7 have the same
+     * byte, pixel 5 has 1 more. Image 3 has 3 more than image 2. */
     const real *third = b.image + 3 * PIXELS, *second = b.image + 2 * PIXELS;
     for (int i = 3; i < PIXELS; i++) check_below(second[i], second[i % 3]);
     check_equals(second[4 * 3], second[7 * 3]);

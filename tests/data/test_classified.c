@@ -1,5 +1,5 @@
-/* Readers of classified sentences: labels, columns, encodings, which line is of which split, what
- * is refused; the shared sets. */
+/* Readers of classified sentences: labels, columns, encodings, lines of each split, errors; the
+ * shared sets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void expect_note(const dataset *d, const char *part) {
     if (!strstr(data_describe(d), part)) fail_msg("no '%s' in: %s", part, data_describe(d));
 }
 
-/* Sentences of each class in a split. */
+/* Counts the sentences of each class in a split. */
 static int64_t count_classes(dataset *d, data_split split, int64_t classes, int64_t *count) {
     int64_t all = 0;
     memset(count, 0, (size_t)classes * sizeof *count);
@@ -31,7 +31,7 @@ static int64_t count_classes(dataset *d, data_split split, int64_t classes, int6
     return all;
 }
 
-/* The words of sentence `number` of a split, one blank behind each, and its class. */
+/* Writes the words of sentence `number` of a split, each followed by a blank; returns its class. */
 static int find_text(dataset *d, data_split split, int64_t number, char *text) {
     *text = 0;
     for (int64_t k = 0; k < data_batches(d, split); k++) {
@@ -55,7 +55,8 @@ static void expect_text(dataset *d, data_split split, int64_t number, const char
     assert_string_equal(text, want);
 }
 
-/* Labels 10, 9 and -1 in the order of their values; blank or TAB; CR LF; no newline at the end. */
+/* Labels 10, 9 and -1 are sorted by value. Separators: blank or TAB; CR LF; no newline at the
+ * end. */
 static void labels_and_texts(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -106,7 +107,8 @@ static void columns(void **state) {
     data_close(d);
 }
 
-/* A share of the training lines, another one by another seed, the rest is training. */
+/* A fraction of the training lines is drawn for validation, another one with another seed. The rest
+ * is training. */
 static void validation_is_drawn(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -121,7 +123,7 @@ static void validation_is_drawn(void **state) {
     assert_int_equal(count_classes(d, SPLIT_VALID, 2, count), 60);
     assert_true(count[0] > 15 && count[1] > 15);
     expect_note(d, "60 of 200 lines drawn for validation by seed 1");
-    check_equals(data_unknown_share(d, SPLIT_VALID), 1); /* every word is another */
+    check_equals(data_unknown_share(d, SPLIT_VALID), 1); /* no validation word is in training */
     char blank[8192] = "\n"; /* lines without a text are not counted, and draw nothing */
     for (int i = 0; i < 200; i++)
         sprintf(blank + strlen(blank), "%d w%d\n\n%d \xc2\xa0\n", i % 2, i, i % 2);
@@ -202,7 +204,7 @@ static void wrong_files(void **state) {
     data_close(d);
 }
 
-/* Labels of fastText after the first, a header, names of many classes. */
+/* fastText labels after the first, a header, names of many classes. */
 static void odd_labels(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -223,7 +225,7 @@ static void odd_labels(void **state) {
     expect_note(d, "; 1 label after the first of a line left out");
     data_close(d);
     write_text(dir, "train", "klass text\nclass a\nclass b\nother c\nother d\n");
-    write_text(dir, "valid", "other d\n"); /* as long as the header */
+    write_text(dir, "valid", "other d\n"); /* its label is as long as the header's */
     d = open_data(&o);
     expect_note(d, "; header 'klass' of line 1 left out");
     assert_int_equal(data_get_shape(d)->classes, 2);
@@ -249,7 +251,7 @@ static void odd_labels(void **state) {
     data_close(d);
 }
 
-/* The first text of a rare class is no header. */
+/* The first text of a rare class is not a header. */
 static void layouts_without_header(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -280,12 +282,12 @@ static void layouts_without_header(void **state) {
     d = open_data(&o);
     expect_text(d, SPLIT_VALID, 0, "x ", 0);
     data_close(d);
-    write_text(dir, "lines", "a text\nb c\nb d\nc e\nc f\n"); /* the header of lines alone */
+    write_text(dir, "lines", "a text\nb c\nb d\nc e\nc f\n"); /* lines alone have a header */
     strcpy(o.trainpref, "lines"), strcpy(o.validpref, "test");
     refuse_data(&o, SR_FORMAT, "/test/a/1: label 'a' is none of the 2 of ");
 }
 
-/* What a column keeps as it is. */
+/* Column contents that stay unchanged. */
 static void odd_columns(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -305,7 +307,7 @@ static void refuse_tree(const char *line, const char *part) {
     refuse_files("labelled", text, "1 a\n", part);
 }
 
-/* Sentiment trees: labels of the roots; a first line that only begins like one is text. */
+/* Sentiment trees: labels of the roots; a first line that only resembles a tree is text. */
 static void trees_of_labels(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -334,14 +336,14 @@ static void folders_of_classes(void **state) {
     dataset *d = open_data(&o);
     expect_text(d, SPLIT_TRAIN, 1, "b c ", 1);
     data_close(d);
-    /* copies are no texts; a packed one alone is */
+    /* backup copies are not texts; a packed file without its plain form is */
     write_in(dir, "train/pos", "1~", "d\n"), write_in(dir, "train/pos", "1.bak", "d\n");
     write_in(dir, "train/pos", "1.gz", "d\n"), write_in(dir, "train/neg", "2.gz", "caf\xe9\n");
     d = open_data(&o);
     expect_note(d, "(folders, 2 texts of neg, 1 of them not UTF-8: read as Windows-1252, 1 texts "
                    "of pos, 3 copies left out)");
     data_close(d);
-    /* faults name the file of the text */
+    /* error messages name the file of the text */
     write_in(dir, "test/neg", "1", "a\n"), write_in(dir, "test/neu", "7", "a\n");
     refuse_data(&o, SR_FORMAT, "test/neu/7: label 'neu' is none of the 2 of ");
     *o.testpref = 0, o.max_tokens = 8, strcpy(o.batch_by, "tokens");
@@ -392,14 +394,14 @@ static void polarity_is_split_at_random(void **state) {
         assert_int_equal(text[0], label ? 'p' : 'n');
     }
     data_close(d);
-    o.limit = 20; /* of both classes */
+    o.limit = 20; /* both classes */
     d = open_data(&o);
     assert_int_equal(count_classes(d, SPLIT_TRAIN, 2, count), 20);
     assert_true(count[0] > 3 && count[1] > 3);
     data_close(d);
 }
 
-/* Each line is in the test of one fold and in the validation of another. */
+/* Each line is in the test split of one fold and in the validation split of another. */
 static void folds_cover_every_line(void **state) {
     (void)state;
     enum { LINES = 52 };
@@ -415,7 +417,7 @@ static void folds_cover_every_line(void **state) {
         assert_in_range(test, 10, 11);
         assert_in_range(valid, 10, 11);
         assert_int_equal(count_classes(d, SPLIT_TRAIN, 2, count), 2 * LINES - test - valid);
-        check_equals(data_unknown_share(d, SPLIT_TEST), 0.5); /* its first words are nowhere else */
+        check_equals(data_unknown_share(d, SPLIT_TEST), 0.5); /* its first words are unique */
         data_close(d);
     }
     assert_true(tests[0] == LINES && tests[1] == LINES);

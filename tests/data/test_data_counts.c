@@ -31,7 +31,7 @@ static void pairs(void **state) {
     const char *dir = make_folder();
     data_options o = default_options("parallel", dir);
     o.max_tokens = 12;
-    /* a pair, again, an empty side, too long, 10 to 1, 9 to 1, one side again */
+    /* a pair, a duplicate, an empty side, too long, 10 to 1, 9 to 1, a duplicate side */
     write_text(dir, "train.de",
                "a b\na b\n\nl l l l l l l l l l l l\nc c c c c c c c c c\n"
                "d d d d d d d d d\na b\n");

@@ -1,4 +1,4 @@
-/* Roles that names tell, looks of texts, and what a folder is taken for. */
+/* Roles derived from names, kinds derived from text, and the data sets recognized in a folder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,11 +77,11 @@ static void looks(void **state) {
         {"__label__a one\n__label__b two\n", LOOKS_LABELLED},
         {"neg\ta film\npos\ta film\nneg\tb\npos\tc\n", LOOKS_LABELLED},
         {"neg a film\npos a film\nneg b\npos c\n",
-         LOOKS_TEXT}, /* 2 of 4 lines: a blank is no TAB */
+         LOOKS_TEXT}, /* 2 of 4 lines: a blank is not a TAB */
         {" neg\ta film\nneg\ta\n", LOOKS_TABBED},
         {"Hi.\tHallo!\nRun!\tLauf!\nI see.\tIch verstehe.\n", LOOKS_TABBED},
         {"Hi.\tHallo!\nRun!\n", LOOKS_TEXT},
-        {"the cat\nthe dog\nthe end\n", LOOKS_TEXT}, /* one first word is no label */
+        {"the cat\nthe dog\nthe end\n", LOOKS_TEXT}, /* a single first word is not a label */
         {"w +1 -2 3\nv 1 2 3\n", LOOKS_VECTORS},
         {"\ta\t_\tN\tN\t_\t0\troot\t_\t_\n\n", LOOKS_TABBED}, /* a tree's word has a number */
         {"x\ta\t_\tN\tN\t_\t0\troot\t_\t_\n\n", LOOKS_TABBED},
@@ -114,7 +114,7 @@ static text_kind kind_of(const char *text, size_t size) {
     return kind;
 }
 
-/* Longer texts than a reader's own buffers take. */
+/* Texts longer than a reader's internal buffers. */
 static void looks_of_long_texts(void **state) {
     (void)state;
     enum { ROOM = 1 << 17, FAR = 65600 };
@@ -125,12 +125,12 @@ static void looks_of_long_texts(void **state) {
         for (int i = 0; i < 100; i++) *at++ = ' ', *at++ = '1';
         *at++ = '\n';
     }
-    assert_int_equal(kind_of(text, (size_t)(at - text)), LOOKS_VECTORS); /* of 100 numbers */
-    at[-2] = 'x'; /* the last columns are not looked at */
+    assert_int_equal(kind_of(text, (size_t)(at - text)), LOOKS_VECTORS); /* 100 numbers */
+    at[-2] = 'x'; /* the last columns are not inspected */
     assert_int_equal(kind_of(text, (size_t)(at - text)), LOOKS_VECTORS);
     text[2 * 63] = 'x';
     assert_int_equal(kind_of(text, (size_t)(at - text)), LOOKS_TEXT);
-    memset(text, 'w', FAR); /* a zero behind those that are looked for is no digit */
+    memset(text, 'w', FAR); /* a zero byte after the inspected columns is not a digit */
     memcpy(text + FAR, " 1 2\0 3\nv 1 2 3\n", 16);
     assert_int_equal(kind_of(text, FAR + 16), LOOKS_TEXT);
     text[FAR + 4] = '0';
@@ -142,7 +142,7 @@ static void looks_of_long_texts(void **state) {
     for (int i = 0; i < 20; i++) memcpy(text + 6 * i, i % 2 ? "neg a\n" : "pos b\n", 6);
     assert_int_equal(kind_of(text, 20 * 6), LOOKS_LABELLED); /* ten lines of each label */
     assert_int_equal(kind_of(text, 19 * 6), LOOKS_TEXT);
-    for (int i = 0; i < 250; i++) /* first words that are words of other lines, too */
+    for (int i = 0; i < 250; i++) /* first words that also occur in other lines */
         sprintf(text + 8 * i, "w%02d w%02d\n", i % 25, i % 13);
     assert_int_equal(kind_of(text, 250 * 8), LOOKS_TEXT);
     for (int i = 0; i < 250; i++) sprintf(text + 8 * i, "w%02d w%02d\n", i % 25, i % 12);
@@ -151,7 +151,7 @@ static void looks_of_long_texts(void **state) {
     assert_int_equal(kind_of(text, 250 * 8), LOOKS_LABELLED); /* few labels may be words */
     memset(text, 'n', 64), memcpy(text + 64, "\ta\n", 3);
     memcpy(text + 67, text, 67);
-    assert_int_equal(kind_of(text, 2 * 67), LOOKS_TABBED); /* no label is so long */
+    assert_int_equal(kind_of(text, 2 * 67), LOOKS_TABBED); /* too long for a label */
     free(text);
 }
 
@@ -172,7 +172,7 @@ static void expect(const char *path, const char *want) {
     data_found_free(&found);
 }
 
-/* The files of the same name come first, then those of the same look. */
+/* Files of the same name come first, then files of the same kind. */
 static void splits(void **state) {
     (void)state;
     const char *dir = make_folder(), *text = "1 a b\n0 c\n";
@@ -180,7 +180,7 @@ static void splits(void **state) {
     write_text(dir, "a.dev", "1 a b\n"), write_text(dir, "b.dev", "one two\n");
     expect(dir, "labelled trainpref=a.train validpref=a.dev testpref=;"
                 "labelled trainpref=b.train validpref=b.dev testpref=;");
-    dir = make_folder(); /* plain and packed are one file */
+    dir = make_folder(); /* plain and packed count as one file */
     write_text(dir, "train.txt", text), write_text(dir, "train.txt.gz", text);
     expect(dir, "labelled trainpref=train.txt validpref= testpref=;");
     dir = make_folder();
@@ -254,11 +254,11 @@ static void images(void **state) {
     write_text(dir, "qmnist-train-images-idx3-ubyte", "x");
     write_text(dir, "qmnist-train-labels-idx2-int", "x");
     expect(dir, "idx;");
-    dir = make_folder(); /* labels are found by their number alone */
+    dir = make_folder(); /* labels are found by their count alone */
     write_text(dir, "train-idx3-ubyte", "x"), write_text(dir, "train-idx1-ubyte", "x");
     expect(dir, "idx idx-train-images=train-idx3-ubyte idx-train-labels=train-idx1-ubyte "
                 "idx-test-images= idx-test-labels=;");
-    dir = make_folder(); /* without labels the test images are none */
+    dir = make_folder(); /* without labels, the test images are ignored */
     write_text(dir, "emnist-a-train-images-idx3-ubyte", "x");
     write_text(dir, "emnist-a-train-labels-idx1-ubyte", "x");
     write_text(dir, "emnist-a-test-images-idx3-ubyte", "x");
@@ -278,7 +278,7 @@ static void folders_of_classes(void **state) {
     const char *dir = make_folder();
     write_in(dir, "train/a", "1", "x\n"), write_in(dir, "train/b", "1", "x\n");
     write_in(dir, "test/a", "1", "x\n"), write_in(dir, "test/b", "1", "x\n");
-    write_in(dir, "valid/a", "1", "x\n"); /* one class is none */
+    write_in(dir, "valid/a", "1", "x\n"); /* one class is not enough */
     expect(dir, "labelled trainpref=train validpref= testpref=test;");
     write_in(dir, "valid/b", "1", "x\n");
     expect(dir, "labelled trainpref=train validpref=valid testpref=test;");
@@ -290,7 +290,7 @@ static void folders_of_classes(void **state) {
     expect(dir, "");
 }
 
-/* One set for each look, of files whose names tell a split and of others. */
+/* One data set per kind, from files whose names give a split and from others. */
 static void texts_by_their_look(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -338,7 +338,7 @@ static void odd_languages(void **state) {
     write_text(dir, "x.en_aaaaaaaaaaaaaaaaaaaaaa", "a\n");
     expect(dir, "parallel trainpref=x validpref= testpref= source=en_GB target=fr;");
     dir = make_folder();
-    for (int i = 0; i < 20; i++) { /* more languages than are kept */
+    for (int i = 0; i < 20; i++) { /* more languages than the limit */
         char name[16];
         snprintf(name, sizeof name, "x.a%c", 'a' + i);
         write_text(dir, name, "a\n");
@@ -358,7 +358,7 @@ static void odd_languages(void **state) {
     data_found_free(&found);
 }
 
-/* One file of a folder, by several of its paths. */
+/* One file of a folder, through several of its paths. */
 static void one_file(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -385,7 +385,7 @@ static void one_file(void **state) {
     data_found_free(&found);
 }
 
-/* Pipes, names with control characters and links out of the folder are counted, not looked at. */
+/* Pipes, names with control characters and links out of the folder are counted, not read. */
 static void what_is_left_out(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -401,7 +401,7 @@ static void what_is_left_out(void **state) {
     assert_int_equal(symlink("/etc/passwd", path), 0);
     snprintf(path, sizeof path, "%s/broken", dir);
     assert_int_equal(symlink("nothing", path), 0);
-    snprintf(path, sizeof path, "%s/beside", dir); /* the folder's name with more behind it */
+    snprintf(path, sizeof path, "%s/beside", dir); /* a folder whose name extends this one's */
     snprintf(target, sizeof target, "%sx", dir);
     FILE *beside = fopen(target, "w");
     assert_non_null(beside);
@@ -434,7 +434,7 @@ static void more_files_than_are_kept(void **state) {
     data_found_free(&found);
 }
 
-/* Any bytes look like something, and nothing is read beyond them. */
+/* Any bytes have a kind, and no byte after them is read. */
 static void random_bytes(void **state) {
     (void)state;
     static const char alphabet[] = "01 \t\t\n\n\r,\"()#-_OBI.a\200\0\001";

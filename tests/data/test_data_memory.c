@@ -1,6 +1,6 @@
-/* Every allocation of opening a data set fails once: SR_MEMORY each time, nothing leaks. So does
- * every call of the system: it is told, or the data is the same. A row of the table without a case
- * here fails. */
+/* Every allocation while opening a data set fails once: SR_MEMORY each time, no leaks. Every system
+ * call fails once: it is reported, or the data are the same. A row of the table without a case here
+ * fails. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 #include "data/find/data_find.h"
 #include "data_files.h"
 #include "testing/failing_malloc.h"
-/* behind it, since it has no allocations then */
+/* after failing_malloc.h, which then counts the allocations */
 #include "testing/failing_calls.h"
 
 static char tried[4096]; /* " cifar10 idx ..." */
 
-/* Opens and closes with allocation n failing; true when it did not come to that. */
+/* Opens and closes with allocation n failing; returns true if allocation n was not reached. */
 static bool try_open(const data_options *o, long n) {
     sr_failure why = {0};
     failing_malloc_begin(n);
@@ -23,20 +23,19 @@ static bool try_open(const data_options *o, long n) {
     data_close(d);
     assert_int_equal(failing_malloc_end(), 0);
     if (!d) check_failure(&why, SR_MEMORY, "memory");
-    /* Nothing goes on without the memory, but for qsort of glibc, which sorts large dictionaries in
-     * place then. */
+    /* Only glibc's qsort continues without memory: it then sorts large dictionaries in place. */
     if (d && n >= 0 && failing_malloc_reached() && strncmp(o->name, "synth", 5) != 0)
         fail_msg("allocation %ld was passed over", n);
     return d != NULL;
 }
 
-/* What a user is told of the data. */
+/* The description that a user sees of the data. */
 static void describe(const dataset *d, char text[4096]) {
     snprintf(text, 4096, "%s; %s; %lld", data_describe(d), data_warnings(d),
              (long long)data_tokens(d, SPLIT_TRAIN));
 }
 
-/* Opens and closes with call k of the system failing; false when it did not come to that. */
+/* Opens and closes with system call k failing; returns false if call k was not reached. */
 static bool try_call(const data_options *o, long k, const char *whole) {
     char text[4096];
     sr_failure why = {0};
@@ -207,7 +206,7 @@ static void classified_sentences_survive(void **state) {
     (void)state;
     const line_transform step = {.name = "copy", .apply = copy_line};
     const char *dir = make_folder();
-    write_text(dir, "train", "0\n0 a b\n1 b \xe9\n"); /* the first one has no words */
+    write_text(dir, "train", "0\n0 a b\n1 b \xe9\n"); /* the first line has no words */
     write_text(dir, "test.gz", "1 a\n");
     data_options o = default_options("labelled", dir);
     *o.validpref = 0, o.valid_share = 0.5;
@@ -226,7 +225,7 @@ static void classified_sentences_survive(void **state) {
     check_allocations(&o);
 }
 
-/* Folders of classes, and trees of sentiment. */
+/* Folders of classes, and sentiment trees. */
 static void layouts_of_labels_survive(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -264,7 +263,7 @@ static void count_without_memory(dataset *d, data_split split) {
     assert_true(n > 1);
 }
 
-/* Counts of a set that was opened with all memory. */
+/* Counts of a set that was opened with enough memory. */
 static void counts_survive(void **state) {
     (void)state;
     if (!failing_malloc_there()) skip();
@@ -284,7 +283,7 @@ static void counts_survive(void **state) {
     data_close(d);
 }
 
-/* What is found, and what is not looked at: each has its reason, or is counted. */
+/* Describes the found sets. *told: some file was not read; it has a reason, or is counted. */
 static void describe_found(const data_found *found, char text[4096], bool *told) {
     const folder_files *f = &found->files;
     *text = 0, *told = f->others || f->links;
@@ -297,7 +296,7 @@ static void describe_found(const data_found *found, char text[4096], bool *told)
     }
 }
 
-/* A call of the system fails: what is found is the same, or it is told. */
+/* A system call fails: the same sets are found, or the failure is reported. */
 static void finding_tells(const char *dir, long least) {
     static data_found found;
     char whole[4096], text[4096];
@@ -325,7 +324,7 @@ static void finding_tells(const char *dir, long least) {
     assert_true(k > least);
 }
 
-/* Without memory a file is not looked at, or the folder not read: nothing leaks. */
+/* Without memory, a file or the folder is not read; nothing leaks. */
 static void finding_survives(void **state) {
     (void)state;
     if (!failing_malloc_there()) skip();

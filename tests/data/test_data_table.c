@@ -1,4 +1,4 @@
-/* The table of data sets, and that what needs no files opens with defaults. */
+/* The table of data sets; a set without files opens with defaults. */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static void no_such_row(void **state) {
     refuse_data(&o, SR_USAGE, "limit -1 is negative");
 }
 
-/* What a set of another task has: nothing. */
+/* A set of another task returns nothing. */
 static void other_tasks_have_none(void **state) {
     (void)state;
     data_options o = default_options("synth-images", "");

@@ -1,4 +1,4 @@
-/* Whole files, plain and gzip: what is read, and that every damage is named. */
+/* Whole files, plain and gzip: the bytes read, and a message for every damage. */
 #define _GNU_SOURCE 1 /* posix_openpt */
 #include <fcntl.h>
 #include <signal.h>
@@ -114,7 +114,7 @@ static void refuses_what_is_no_gzip(void **state) {
     refuse("/nonexistent/file", SR_IO, "No such file");
 }
 
-/* A pipe without a writer would wait for one, a device has no end. */
+/* A pipe without a writer would wait for one; a device never ends. */
 static void refuses_what_is_no_file(void **state) {
     (void)state;
     char path[FILE_PATH];
@@ -125,9 +125,9 @@ static void refuses_what_is_no_file(void **state) {
     expect_bytes("/dev/null", "", 0);
 }
 
-/* -- descriptors that the caller opened */
+/* -- descriptors opened by the caller */
 
-/* A pipe with these bytes, whose writer waits and has gone. Its path (static). */
+/* A pipe with these bytes; its writer waits, then exits. Returns its path (static). */
 static const char *pipe_with(const void *bytes, size_t size, unsigned wait, int *fd) {
     static char path[64];
     int ends[2];
@@ -170,7 +170,7 @@ static void reads_pipes(void **state) {
     close(input), end_pipe(fd);
 }
 
-/* What the caller opened is read where it ends; a device that is no terminal may not. */
+/* A file opened by the caller is read to its end; a device other than a terminal is rejected. */
 static void reads_terminals(void **state) {
     (void)state;
     char path[64];
@@ -190,7 +190,7 @@ static void nothing(int signal) {
     (void)signal;
 }
 
-/* A signal interrupts a read that waits; it is made again. */
+/* A signal interrupts a read that waits; the read is repeated. */
 static void goes_on_after_signals(void **state) {
     (void)state;
     const struct sigaction handled = {.sa_handler = nothing};
@@ -215,7 +215,7 @@ static void goes_on_after_signals(void **state) {
 
 /* -- ZIP archives */
 
-/* An archive with a text in each of these; a name that ends in a slash is a folder. */
+/* An archive with the text in each of these entries; a name that ends in a slash is a folder. */
 static const char *write_zip(const char *dir, const char *const names[], const char *body,
                              size_t size) {
     static char path[FILE_PATH];
@@ -234,7 +234,7 @@ static const char *write_zip(const char *dir, const char *const names[], const c
     return path;
 }
 
-/* What systems add to archives is no file of the data. */
+/* Entries that systems add to archives are not data files. */
 static void reads_the_only_member(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -249,7 +249,7 @@ static void reads_the_only_member(void **state) {
            "a ZIP archive of 4 files: a, b, c ...; wanted");
 }
 
-/* An archive is found by its end, which a pipe does not give at once. */
+/* An archive is recognized by its end, which a pipe does not give at once. */
 static void refuses_zip_in_pipes(void **state) {
     (void)state;
     static const char *const one[] = {"text", NULL};
@@ -273,7 +273,7 @@ static void refuses_zip_that_expands(void **state) {
     free(zeros);
 }
 
-/* The size at the end is that of the last member. */
+/* The size at the end is the size of the last member. */
 static void refuses_members_that_expand(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -287,8 +287,7 @@ static void refuses_members_that_expand(void **state) {
     free(zeros), free(bytes), free(end);
 }
 
-/* What deflate makes of zeros; as a rule a file of data holds no more than some 20 times its
-   bytes. */
+/* The deflated size of zeros. A usual data file unpacks to at most some 20 times its bytes. */
 static void refuses_what_is_too_small(void **state) {
     (void)state;
     char path[FILE_PATH], *zeros = calloc(MIB, 1);
@@ -301,7 +300,7 @@ static void refuses_what_is_too_small(void **state) {
     struct rlimit limit = {200 * (rlim_t)MIB, RLIM_INFINITY}, before;
     assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
     limit.rlim_max = before.rlim_max;
-#ifndef __SANITIZE_ADDRESS__ /* it keeps terabytes for itself */
+#ifndef __SANITIZE_ADDRESS__ /* it reserves terabytes */
     assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 #endif
     refuse(path, SR_FORMAT, "unpacks to over");

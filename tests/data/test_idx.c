@@ -1,5 +1,4 @@
-/* MNIST's format: tiny files written here, damaged ones too, and the shared MNIST when it is
-   there. */
+/* MNIST's format: tiny files written here, damaged ones too, and the shared MNIST if present. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +19,12 @@ static size_t put_word(unsigned char *to, unsigned long v) {
     return 4;
 }
 
-/* A byte that tells image and pixel apart. */
+/* A byte that distinguishes image and pixel. */
 static unsigned char pixel_of(int image, int p) {
     return (unsigned char)(image * 37 + p * 11);
 }
 
-/* Bytes of `count` images, the first one number `first`; their number. */
+/* Writes the bytes of `count` images, starting with image `first`; returns their number. */
 static size_t make_images(unsigned char *to, int count, int first) {
     size_t n = put_word(to, 0x803);
     n += put_word(to + n, (unsigned long)count);
@@ -36,7 +35,7 @@ static size_t make_images(unsigned char *to, int count, int first) {
     return n;
 }
 
-/* Labels low, low + 1 .. low + classes - 1, and again. */
+/* Labels low, low + 1 .. low + classes - 1, repeated. */
 static size_t make_labels(unsigned char *to, int count, int low, int classes) {
     size_t n = put_word(to, 0x801);
     n += put_word(to + n, (unsigned long)count);
@@ -73,7 +72,7 @@ static batch get(dataset *d, data_split split, int64_t epoch, int64_t index) {
     return b;
 }
 
-/* Mean and deviation of the first `count` images. */
+/* Mean and standard deviation of the first `count` images. */
 static void measure(int count, double *mean, double *deviation) {
     double sum = 0, squares = 0;
     const double n = (double)count * PIXELS;
@@ -84,7 +83,7 @@ static void measure(int count, double *mean, double *deviation) {
     *deviation = sqrt(squares / n);
 }
 
-/* Image i of a batch is image `number` of the files. */
+/* Checks that image i of a batch is image `number` of the files. */
 static void check_image(const batch *b, int i, int number, bool transposed, int train) {
     double mean, deviation;
     measure(train, &mean, &deviation);
@@ -124,7 +123,7 @@ static void reads_the_format(void **state) {
     data_close(d);
 }
 
-/* The training images are those that are left, each once. */
+/* The training images are the remaining ones, each once. */
 static void holds_out_the_last(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -162,7 +161,7 @@ static void holds_out_the_last(void **state) {
     refuse_data(&o, SR_USAGE, "valid-images 24: there are 24 training images");
 }
 
-/* As EMNIST's letters: labels from 1 on, rows are columns. */
+/* As in EMNIST letters: labels start at 1, rows are columns. */
 static void counts_labels_and_transposes(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -179,7 +178,7 @@ static void counts_labels_and_transposes(void **state) {
     }
     assert_non_null(strstr(data_describe(d), ", transposed; labels 1..4 in 4 classes"));
     data_close(d);
-    o.idx_classes = 9; /* more than are there */
+    o.idx_classes = 9; /* more than exist */
     d = open_data(&o);
     assert_int_equal(data_get_shape(d)->classes, 9);
     data_close(d);
@@ -208,7 +207,7 @@ static void other_names(void **state) {
     refuse_data(&o, SR_IO, "holds no 'lotters', plain or .gz");
 }
 
-/* Grey images move over a black ground, too. */
+/* Augmentation also moves grey images, over a black background. */
 static void augments_grey_images(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -229,10 +228,9 @@ static void augments_grey_images(void **state) {
     check_pure(&o, SPLIT_VALID);
 }
 
-/* -- what is refused */
+/* -- rejected files */
 
-/* The training images with `bytes` written over at `at`, cut or grown to `size` (0: as they
-   are). */
+/* Writes the training images with `word` at byte `at`, cut or extended to `size` (0: unchanged). */
 static void damage(const char *dir, const char *name, bool images, size_t at, unsigned long word,
                    size_t size) {
     unsigned char bytes[ROOM] = {0};
@@ -264,7 +262,7 @@ static void refuses_headers(void **state) {
         {12, 4000, "byte 376: cut off after 0 of 24 images"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        damage(dir, IMAGES, true, wrong[i].at, wrong[i].word, 0); /* before its .gz */
+        damage(dir, IMAGES, true, wrong[i].at, wrong[i].word, 0); /* preferred to its .gz */
         refuse_data(&o, SR_FORMAT, wrong[i].part);
     }
     damage(dir, IMAGES, true, 0, 0x803, 3);
@@ -273,7 +271,7 @@ static void refuses_headers(void **state) {
     refuse_data(&o, SR_FORMAT, "byte 15: header of 16 bytes is truncated");
     damage(dir, IMAGES, true, 0, 0x803, 300);
     refuse_data(&o, SR_FORMAT, "byte 300: cut off after 18 of 24 images");
-    damage(dir, IMAGES ".gz", true, 0, 0x803, 0); /* behind the plain one */
+    damage(dir, IMAGES ".gz", true, 0, 0x803, 0); /* ignored: the plain file is preferred */
     damage(dir, IMAGES, true, 0, 0x803, 0);
     data_close(open_data(&o));
 }
@@ -329,7 +327,7 @@ static void refuses_test_files(void **state) {
     refuse_data(&o, SR_USAGE, "batch-size 0 is below 1");
 }
 
-/* QMNIST's labels are of several numbers each. */
+/* QMNIST's labels consist of several numbers each. */
 static void refuses_wide_labels(void **state) {
     (void)state;
     static const struct {
@@ -353,7 +351,7 @@ static void refuses_wide_labels(void **state) {
     }
 }
 
-/* Without a folder the files are in the current one. */
+/* Without a folder, the files are in the current one. */
 static void names_the_current_folder(void **state) {
     (void)state;
     char here[4096];

@@ -1,11 +1,11 @@
-/* Odd lines in the files of data sets: every path from a line to words has those of its reference. */
+/* Odd lines in data files: every path from a line to words gives the words of its reference. */
 #include <string.h>
 
 #include "data_files.h"
 #include "testing/odd_lines.h"
 #include "text/line_transform.h"
 
-/* All lines after a first ordinary one, LF or CRLF at their ends, a byte order mark before them. */
+/* All lines after an ordinary first one, ended by LF or CRLF, after a byte order mark. */
 static const char *folder_of_lines(const char *end) {
     static char text[1 << 15];
     char *at = text + sprintf(text,
@@ -20,7 +20,7 @@ static const char *folder_of_lines(const char *end) {
     return dir;
 }
 
-/* A row of ids as words, a newline between them; </s> and padding end it. */
+/* A row of ids as words, separated by newlines; </s> and padding end it. */
 static const char *row_of(const dataset *d, const int32_t *id, const uint8_t *mask,
                           int64_t length) {
     static char text[512];
@@ -80,7 +80,7 @@ static void running_text(void **state) {
     data_close(d);
 }
 
-/* A sentence for each line, its columns one below the other. */
+/* A sentence per line, one column per row. */
 static const char *folder_of_columns(void) {
     static char text[1 << 15];
     char *at = text;

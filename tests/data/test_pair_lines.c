@@ -1,5 +1,5 @@
-/* Lines of sentence pairs: how they become ids and what is kept of them; dictionaries of one or
- * both sides, counted or read. */
+/* Lines of sentence pairs: their ids, and the lines kept. Dictionaries of one or both sides,
+ * counted or read. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void expect_tokens(dataset *d, data_side side, const char *line, const ch
     assert_string_equal(got, want);
 }
 
-/* The words of the dictionary, without specials and filler. */
+/* The words of the dictionary, without special tokens and padding words. */
 static void expect_words(dataset *d, data_side side, const char *want) {
     char got[256] = "";
     for (int64_t i = TOKEN_FIRST_WORD; data_word(d, side, i); i++) {
@@ -79,11 +79,11 @@ static void keeps_the_lines_of_evaluation(void **state) {
     assert_null(data_reference(d, SPLIT_VALID, -1).byte);
     assert_int_equal(data_line_of(d, SPLIT_VALID, 3), -1);
     assert_int_equal(data_pairs(d, SPLIT_TRAIN), 3);
-    assert_null(data_source(d, SPLIT_TRAIN, 0).byte); /* not kept */
+    assert_null(data_source(d, SPLIT_TRAIN, 0).byte); /* not stored */
     data_close(d);
 }
 
-/* The rows of every batch are the tokens of the lines that they say they are. */
+/* The rows of every batch are the tokens of the lines given by b.pair. */
 static void rows_are_those_of_their_pairs(void **state) {
     (void)state;
     data_options o = default_options("parallel", write_pairs());
@@ -125,8 +125,8 @@ static void encodes_lines(void **state) {
     expect_tokens(d, SIDE_TARGET, "</s> a", "<unk> a");
     check_ok(encode(d, SIDE_SOURCE, "ein ein ein", 11, id, 1, &count, &why), &why);
     assert_int_equal(count, 3);
-    assert_int_equal(id[1], -1); /* no room */
-    /* a character that the end of the line cuts through */
+    assert_int_equal(id[1], -1); /* no capacity */
+    /* a character cut by the end of the line */
     assert_int_equal(encode(d, SIDE_SOURCE, "a \xc3\xa4", 3, id, 2, &count, &why), SR_FORMAT);
     check_failure(&why, SR_FORMAT, "byte 2 of the line is 0xc3, not UTF-8");
     assert_int_equal(encode(d, SIDE_SOURCE, "a\nb", 3, id, 2, &count, NULL), SR_USAGE);
@@ -138,7 +138,7 @@ static void encodes_lines(void **state) {
     data_close(d);
 }
 
-/* -- steps of a line */
+/* -- line transforms */
 
 static sr_status lower(void *self, int side, const char *line, size_t length, byte_buffer *out,
                        sr_failure *why) {
@@ -151,7 +151,7 @@ static sr_status lower(void *self, int side, const char *line, size_t length, by
     return SR_OK;
 }
 
-/* What is counted and looked up is the lowered line, what is kept is the line as it stands. */
+/* The lowered line is counted and looked up; the original line is stored. */
 static void lines_go_through_the_tokenizer(void **state) {
     (void)state;
     int calls = 0;
@@ -171,7 +171,7 @@ static void lines_go_through_the_tokenizer(void **state) {
     data_close(d);
     calls = 0, o.limit = 1;
     d = open_data(&o);
-    assert_int_equal(calls, 3); /* of training the first line alone */
+    assert_int_equal(calls, 3); /* training: the first line only */
     data_close(d);
 }
 
@@ -315,7 +315,7 @@ static void marks_and_ends_are_no_words(void **state) {
     }
 }
 
-/* Each split counts for itself; a pair with an empty side is not too long as well. */
+/* Each split counts its own drops; a pair with an empty side does not count as too long, too. */
 static void counts_what_it_drops(void **state) {
     (void)state;
     const char *dir = write_pairs();

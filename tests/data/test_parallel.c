@@ -1,4 +1,4 @@
-/* Parallel text: tiny files written here, and the shared corpora when they are there. */
+/* Parallel text: tiny files written here, and the shared corpora if present. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static batch get(dataset *d, data_split split, int64_t epoch, int64_t index) {
     return b;
 }
 
-/* The words of a row, blanks between them, </s> shown, padding not. */
+/* The words of a row, separated by blanks, with </s>, without padding. */
 static const char *spell(const dataset *d, const int32_t *row, const uint8_t *mask,
                          int64_t length) {
     static char text[4][4096];
@@ -98,7 +98,7 @@ static void uses_the_first_lines_only(void **state) {
     assert_string_equal(spell(d, b.target_out, b.target_mask, b.target_length), "a dog </s>");
     assert_int_equal(data_get_shape(d)->vocabulary, 8); /* ein hund a dog */
     b = get(d, SPLIT_VALID, 0, 0);
-    assert_int_equal(b.count, 2); /* all of them */
+    assert_int_equal(b.count, 2); /* all pairs */
     data_close(d);
 }
 
@@ -119,7 +119,8 @@ static void drops_empty_and_long_pairs(void **state) {
     refuse_data(&o, SR_USAGE, "max-tokens 1");
 }
 
-/* Of six tokens, in a batch of its own; runs of any max-tokens are evaluated on the same pairs. */
+/* A pair of six tokens gets a separate batch. Runs of any max-tokens are evaluated on the same
+ * pairs. */
 static void long_validation_pairs_stay(void **state) {
     (void)state;
     const char *dir = write_small();
@@ -194,7 +195,7 @@ static void refuses_a_folder_for_a_file(void **state) {
     refuse_data(&o, SR_IO, "train.de: Is a directory");
 }
 
-/* In a child process that is not root, since root may read everything. */
+/* In a child process that is not root, since root may read every file. */
 static void refuses_a_folder_it_may_not_read(void **state) {
     (void)state;
     const char *dir = write_small();
@@ -231,7 +232,7 @@ static void refuses_uneven_and_damaged_text(void **state) {
     refuse_data(&o, SR_FORMAT, "valid.en:1: holds no line");
 }
 
-/* Lines of the validation text, with the blanks as they are. */
+/* Lines of the validation text, with their blanks. */
 static void expect_lines(const data_options *o, const char *want) {
     char text[512] = "";
     dataset *d = open_data(o);
@@ -318,7 +319,7 @@ static void refuses_every_truncation(void **state) {
     free(bytes);
 }
 
-/* pairs lines "k x x ..." on both sides, k the line's number, of lengths that differ. */
+/* Writes `pairs` lines "k x x ..." on both sides, k the line's number, with different lengths. */
 static const char *write_numbered(int pairs) {
     const char *dir = make_folder();
     static const char *const name[] = {"train.de", "train.en", "valid.de", "valid.en"};
@@ -350,7 +351,7 @@ static void check_row(const int32_t *out, const int32_t *in, const uint8_t *mask
     }
 }
 
-/* Walks a pass; source_of[k] becomes the number of the source that target k came with. */
+/* Reads a pass; source_of[k] becomes the number of target k's source. */
 static int64_t walk_pass(dataset *d, data_split split, int64_t epoch, int64_t max_tokens,
                          int *source_of, uint64_t *digest) {
     int64_t tokens = 0;
@@ -417,7 +418,7 @@ static void shuffles_sources_in_every_split(void **state) {
     data_close(d);
 }
 
-/* Shortest first in every epoch, in another order within a length; bucketed: in any order. */
+/* Sorted: shortest first in every epoch, random order within a length. Bucketed: any order. */
 static void sorted_batches_come_shortest_first(void **state) {
     (void)state;
     data_options o = default_options("parallel", write_numbered(300));
@@ -447,7 +448,7 @@ static void is_a_pure_function(void **state) {
     check_pure(&o, SPLIT_VALID);
 }
 
-/* data/FOLDER of the shared data with these numbers of pairs. */
+/* Opens data/FOLDER of the shared data; expects these numbers of pairs. */
 static void expect_shared(const char *folder, const char *trainpref, const char *testpref,
                           const char *counts) {
     data_options o = default_options("parallel", folder);

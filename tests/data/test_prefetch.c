@@ -1,5 +1,5 @@
-/* Batches made ahead by a thread: those that are asked for, in buffers that are not in use, errors
- * included; data sets give the same bytes with and without. */
+/* Batches prefetched by a thread: the requested ones, in unused buffers, with errors. Data sets
+ * give the same bytes with and without prefetching. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 
 enum { SIZE = 4096 };
 
-/* A batch is SIZE numbers that its place tells. */
+/* A batch is SIZE numbers derived from its index. */
 typedef struct maker {
     int32_t number[PREFETCH_SLOTS][SIZE];
-    int64_t failing; /* index of the batch that fails, -1 none */
+    int64_t failing; /* index of the failing batch; -1: none */
     bool slow;
     pthread_t caller;
-    int64_t missed; /* batches that the caller had to make itself */
+    int64_t missed; /* batches that the caller made itself */
 } maker;
 
 static int32_t number_of(batch_place at) {
@@ -68,11 +68,11 @@ static void hands_out_what_was_made_ahead(void **state) {
             get(p, train(0, i), &next);
             assert_int_equal(m.missed, 1); /* the first */
         }
-        prefetch_free(p); /* with one on the way */
+        prefetch_free(p); /* with a batch in preparation */
     }
 }
 
-/* Evaluation between training batches leaves the one ahead where it is. */
+/* Evaluation between training batches leaves the prefetched one untouched. */
 static void evaluates_between(void **state) {
     (void)state;
     static maker m;
@@ -90,7 +90,7 @@ static void evaluates_between(void **state) {
     prefetch_free(p);
 }
 
-/* Another place than the one that was foreseen: in epoch, in index, the same again. */
+/* Requests that differ from the predicted one: in epoch, in index, a repeated one. */
 static void makes_what_was_not_foreseen(void **state) {
     (void)state;
     static maker m;
@@ -109,7 +109,7 @@ static void makes_what_was_not_foreseen(void **state) {
     prefetch_free(p);
 }
 
-/* Of the batch that failed, when that is asked for; the others come. */
+/* The error is reported when the failed batch is requested; the other batches arrive. */
 static void failures_arrive_with_their_batch(void **state) {
     (void)state;
     static maker m;
@@ -143,7 +143,7 @@ static uint64_t weights_digest_of(dataset *d, data_split split, int64_t epoch, i
     return first;
 }
 
-/* A training run's order of batches with an evaluation after every third, then jumps. */
+/* A training run's order of batches: an evaluation after every third, then jumps. */
 static uint64_t *walk(const data_options *o, int64_t *count) {
     dataset *d = open_data(o);
     const int64_t n = data_batches(d, SPLIT_TRAIN), v = data_batches(d, SPLIT_VALID);

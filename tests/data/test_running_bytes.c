@@ -1,5 +1,5 @@
-/* Running text byte by byte: parts, symbols and their order, unknown bytes, windows of evaluation,
- * refusals, and the counts of the shared prefix of enwik8 when it is there. */
+/* Running text byte by byte: parts, symbols and their order, unknown bytes, evaluation windows,
+ * errors. Also the counts of the shared prefix of enwik8 if present. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +37,7 @@ static const char *spell(const dataset *d, const int32_t *id, int64_t count) {
     return t;
 }
 
-/* 20 bytes: 10 of training, 6 of validation, 4 of the test; an end of line is a byte like
-   others. */
+/* 20 bytes: 10 training, 6 validation, 4 test. A newline is an ordinary byte. */
 static void parts_and_windows(void **state) {
     (void)state;
     data_options o = small_options("ab\nbacbbca|abcabc|ba\n\n");
@@ -73,7 +72,7 @@ static void parts_and_windows(void **state) {
     data_close(d);
 }
 
-/* <unk> is there where it is needed alone. */
+/* <unk> exists only if it is needed. */
 static void known_bytes(void **state) {
     (void)state;
     data_options o = small_options("abababababbaabababab");
@@ -180,7 +179,7 @@ static void shared_prefix(void **state) {
         data_left_out(d, (data_split)i, &tokens);
         assert_int_equal(tokens, want[i]);
     }
-    assert_int_equal(data_get_shape(d)->vocabulary, 200); /* none of the others has a further one */
+    assert_int_equal(data_get_shape(d)->vocabulary, 200); /* the others add no symbol */
     assert_string_equal(data_word(d, SIDE_TARGET, 0), "32");
     check_equals(data_unknown_share(d, SPLIT_TEST), 0);
     data_close(d);

@@ -1,5 +1,5 @@
-/* Running text: tokens and their order, windows worked out by hand, refusals, and the counts of the
- * shared corpora when they are there. */
+/* Running text: tokens and their order, windows worked out by hand, errors, and the counts of the
+ * shared corpora if present. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 
 #include "data_files.h"
 
-/* Training: 11 tokens with <eos> of the empty line: b a <eos> a c <eos> <eos> <unk> a b <eos>. */
+/* Training: 11 tokens, with the <eos> of the empty line: b a <eos> a c <eos> <eos> <unk> a b
+ * <eos>. */
 static const char *write_small(void) {
     const char *dir = make_folder();
     write_text(dir, "train.gz", " b a \na c\n\n<unk> a b\n");
@@ -40,7 +41,7 @@ static const char *spell(const dataset *d, const int32_t *id, int64_t count) {
     return t;
 }
 
-/* Two pieces of 5 tokens, of which the last is left out: b a <eos> a c | <eos> <eos> <unk> a b. */
+/* Two sequences of 5 tokens; the last token is dropped: b a <eos> a c | <eos> <eos> <unk> a b. */
 static void cuts_windows(void **state) {
     (void)state;
     data_options o = small_options();
@@ -92,14 +93,14 @@ static void empty_lines(void **state) {
     data_left_out(d, SPLIT_TRAIN, &tokens);
     assert_int_equal(tokens, 10);
     data_close(d);
-    o.limit = 2; /* lines, of which none has <unk>: refused with a validation text that needs it */
+    o.limit = 2; /* lines without <unk>: rejected with a validation text that needs it */
     refuse_data(&o, SR_FORMAT, "valid:1: 'q' is not in the dictionary");
     strcpy(o.validpref, "");
     d = open_data(&o);
     data_left_out(d, SPLIT_TRAIN, &tokens);
     assert_int_equal(tokens, 6);
     data_close(d);
-    write_text(o.dir, "whole", "a\nb\nc\na\n"); /* the limit is of training alone */
+    write_text(o.dir, "whole", "a\nb\nc\na\n"); /* the limit applies to training only */
     strcpy(o.validpref, "whole");
     d = open_data(&o);
     data_left_out(d, SPLIT_VALID, &tokens);

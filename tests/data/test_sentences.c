@@ -1,5 +1,5 @@
-/* The set of sentences: words, marks, padding, batches by number and by tokens, what an epoch takes
- * anew; tags and characters of words. */
+/* The sentence set: words, marks, padding, batches by number and by tokens, the random choices of
+ * an epoch; tags and characters of words. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void expect_row(const batch *b, int64_t row, const int32_t *want) {
     }
 }
 
-/* b 3 times, a twice, c and d once: ids 4, 5, and 6, 7 where once is enough. */
+/* b 3 times, a twice, c and d once: ids 4, 5, and 6, 7 if one occurrence is enough. */
 static void fill_small(sentence_set *s) {
     add(s, SPLIT_TRAIN, "b a b d", 1);
     add(s, SPLIT_TRAIN, "", 1);
@@ -102,7 +102,7 @@ static void rare_words_are_unknown(void **state) {
     sentence_set_free(&s);
 }
 
-/* Bounds count the marks; what is cut off is in no dictionary. */
+/* Bounds include the marks; words cut off are in no dictionary. */
 static void marks_and_bounds(void **state) {
     (void)state;
     data_options o = options(8);
@@ -173,7 +173,7 @@ static void fill_many(sentence_set *s, const data_options *o) {
     build(s);
 }
 
-/* Every sentence once in an epoch; the digest of its order. */
+/* Reads every sentence once per epoch; returns a digest of their order. */
 static uint64_t walk(sentence_set *s, int64_t epoch, int64_t most, int64_t tokens) {
     bool seen[MANY] = {false};
     uint64_t digest = 1;
@@ -192,8 +192,8 @@ static uint64_t walk(sentence_set *s, int64_t epoch, int64_t most, int64_t token
     return digest;
 }
 
-/* Random batches by number have other sentences in every epoch, others the same in another
-   order. */
+/* Random batches by number contain other sentences in every epoch. Other batches contain the same
+ * ones in another order. */
 static void every_sentence_once_in_an_order_of_its_epoch(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
@@ -219,7 +219,7 @@ static void every_sentence_once_in_an_order_of_its_epoch(void **state) {
     }
 }
 
-/* What is longer than the common length is cut to it. */
+/* Longer sentences are cut to the common length. */
 static void common_length_cuts(void **state) {
     (void)state;
     data_options o = options(4);
@@ -252,7 +252,7 @@ static void sorted_batches(void **state) {
     sentence_set_free(&s);
 }
 
-/* Neighbours in length share a batch, so that little is padding. */
+/* Sentences of similar length share a batch, so that padding is small. */
 static void buckets_spare_padding(void **state) {
     (void)state;
     int64_t words[2], positions[2];
@@ -284,7 +284,7 @@ static void limit_is_of_training(void **state) {
     sentence_set_free(&s);
 }
 
-/* -- refusals */
+/* -- errors */
 
 static void refuse(const data_options *o, const char *part) {
     sentence_set s;
@@ -334,13 +334,13 @@ static void impossible_sentences(void **state) {
     sentence_set_free(&s);
     create(&s, &o);
     add(&s, SPLIT_TRAIN, "a", 0);
-    add(&s, SPLIT_VALID, "a b c d", 0); /* evaluated all the same */
+    add(&s, SPLIT_VALID, "a b c d", 0); /* evaluated nevertheless */
     build(&s);
     assert_int_equal(sentence_set_batches(&s, SPLIT_VALID), 1);
     sentence_set_free(&s);
     create(&s, &o);
     add(&s, SPLIT_TRAIN, "a", 0);
-    add(&s, SPLIT_VALID, "a b c d", 0); /* and so are as many tokens of others at once */
+    add(&s, SPLIT_VALID, "a b c d", 0); /* with the same number of tokens in one other batch */
     for (int i = 0; i < 4; i++) add(&s, SPLIT_VALID, "a", 0);
     build(&s);
     assert_int_equal(sentence_set_batches(&s, SPLIT_VALID), 2);

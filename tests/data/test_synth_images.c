@@ -1,5 +1,4 @@
-/* Generated images: reproducible, balanced, and neither linear nor a matter of nearest neighbours.
- */
+/* Generated images: reproducible, balanced; linear classifiers and nearest neighbours fail. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +63,8 @@ static void is_a_pure_function(void **state) {
     check_pure(&o, SPLIT_VALID);
 }
 
-/* The bytes of picture i up to an affine map of each channel: equal exactly when the pictures are.
- */
+/* The bytes of picture i up to an affine map of each channel: equal if and only if the pictures
+ * are. */
 static bool same_picture(const float *a, const float *b) {
     for (int c = 0; c < 3; c++) {
         double scale = 0, from = (double)a[c], to = (double)b[c];
@@ -131,8 +130,9 @@ static double linear_accuracy(const float *weight, const pictures *p) {
     return (double)right / p->count;
 }
 
-/* Softmax regression by stochastic gradient descent with weight decay; the best validation accuracy
- * over the epochs, which favours the linear classifier; *fitted: its final training accuracy. */
+/* Softmax regression by stochastic gradient descent with weight decay. Returns the best validation
+ * accuracy over the epochs, which favours the linear classifier. *fitted: the final training
+ * accuracy. */
 static double train_linear(const pictures *train, const pictures *valid, int epochs,
                            double *fitted) {
     float *weight = calloc(CLASSES * (SIZE + 1), sizeof *weight);
@@ -185,7 +185,7 @@ static void is_not_linear(void **state) {
     pictures train = read_split(d, SPLIT_TRAIN, TRAIN), valid = read_split(d, SPLIT_VALID, VALID);
     double fitted, linear = train_linear(&train, &valid, 6, &fitted);
     print_message("linear classifier on pixels: %.3f (training %.3f)\n", linear, fitted);
-    check_above(fitted, 0.6); /* it does learn what it is given */
+    check_above(fitted, 0.6); /* it does fit its training data */
     check_below(linear, 0.25);
     free_pictures(&train), free_pictures(&valid);
     data_close(d);
@@ -203,7 +203,7 @@ static void is_not_a_matter_of_neighbours(void **state) {
     data_close(d);
 }
 
-/* Energy of differences to the pixel `step` further on, in the rows and in the columns. */
+/* Energy of differences between pixels `step` apart, in the rows and in the columns. */
 static double stripe_ratio(const float *x) {
     double across = 0, down = 0;
     for (int y = 0; y < 31; y++)
@@ -215,8 +215,8 @@ static double stripe_ratio(const float *x) {
     return across / down;
 }
 
-/* One local feature, quadratic in the pixels, tells half of the label: what convolutions can see.
- */
+/* One local feature, quadratic in the pixels, gives half of the label: convolutions can compute
+ * it. */
 static void is_told_by_local_contrast(void **state) {
     (void)state;
     data_options o = plain_options(1);

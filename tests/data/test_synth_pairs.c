@@ -1,5 +1,5 @@
-/* Generated pairs: a lexicon counted along the known reordering reaches the stated entropy; without
- * the source, or with a wrong one, nothing comes near it. */
+/* Generated pairs: a lexicon counted along the known word order reaches the stated entropy. Without
+ * the source, or with a wrong one, no model comes near it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static bool is_kind(const corpus *c, int token, const char *name) {
     return strncmp(data_word(c->d, SIDE_SOURCE, token), name, strlen(name)) == 0;
 }
 
-/* Moves one phrase, beginning at source word *at: adjectives go behind the noun. */
+/* Moves one phrase, starting at source word *at: adjectives follow the noun. */
 static void order_phrase(const corpus *c, const pair *p, int *at, int *out, int *n) {
     if (*at < p->sources && is_kind(c, p->source[*at], "det")) out[(*n)++] = (*at)++;
     int first = *at;
@@ -97,7 +97,7 @@ static int order_words(const corpus *c, const pair *p, int out[LONGEST]) {
     return n;
 }
 
-/* A table of counts [vocabulary, vocabulary] of what follows or translates what. */
+/* Counts [vocabulary, vocabulary] of successors or translations. */
 typedef struct table {
     int size;
     int *count; /* [size, size] */
@@ -130,15 +130,14 @@ static int target_at(const pair *p, int j) {
     return j < p->targets ? p->target[j] : TOKEN_EOS;
 }
 
-/* The source word behind target position j, </s> behind the last; <unk> where the order has none.
- */
+/* The source word of target position j, </s> after the last; <unk> if the order has none. */
 static int source_of(const pair *p, const int *order, int n, int j) {
     if (j < n && j < p->targets) return p->source[order[j]];
     return j == n && j == p->targets ? TOKEN_EOS : TOKEN_UNK;
 }
 
-/* nll per validation token of a lexicon counted on the training pairs; *aligned: share of pairs
- * whose lengths agree with the grammar's order. */
+/* Returns nll per validation token of a lexicon counted on the training pairs. *aligned: fraction
+ * of pairs whose length agrees with the grammar's order. */
 static double lexicon_nll(const corpus *c, double *aligned) {
     table t = make_table(c->vocabulary);
     double nll = 0;
@@ -159,7 +158,7 @@ static double lexicon_nll(const corpus *c, double *aligned) {
     return nll / tokens;
 }
 
-/* nll per validation token from the word before (strength 0 of it: from nothing). */
+/* nll per validation token, predicted from the previous word, or without context. */
 static double target_nll(const corpus *c, bool bigram) {
     table one = make_table(c->vocabulary), two = make_table(c->vocabulary);
     double nll = 0;
@@ -236,8 +235,7 @@ static void shuffled_sources_tell_nothing(void **state) {
     free_corpus(&plain), free_corpus(&c);
 }
 
-/* The translations of one source word, counted on training: a second one is taken as often as said.
- */
+/* The translations of one source word, counted on training: the second has its stated frequency. */
 static void second_translations_have_their_share(void **state) {
     (void)state;
     static const char *const words[] = {"verb0.00", "verb0.01", "det.01", "det.03", "conj.03"};
@@ -263,7 +261,7 @@ static void second_translations_have_their_share(void **state) {
     free_corpus(&c);
 }
 
-/* How often the rarest word of either side occurs in training: all can be learnt. */
+/* Nearly all words of either side occur often enough in training to be learnt. */
 static void every_word_is_seen(void **state) {
     (void)state;
     data_options o = options_of();
@@ -284,7 +282,7 @@ static void every_word_is_seen(void **state) {
     free_corpus(&c);
 }
 
-/* Mean length of the sources that hold a noun of the topic. */
+/* Mean length of the sources with a noun of the topic. */
 static double topic_length(const corpus *c, const char *noun, int *pairs) {
     double sum = 0;
     *pairs = 0;

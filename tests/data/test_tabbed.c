@@ -1,4 +1,4 @@
-/* Pairs in the columns of one file: which column, which split; the shared Tatoeba file. */
+/* Pairs in the columns of one file: columns and splits; the shared Tatoeba file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static data_options options(const char *dir) {
     return o;
 }
 
-/* Sentences e0 .. with 1 to 3 translations each, a third column behind every fifth. */
+/* Sentences e0 .. with 1 to 3 translations each; every fifth has a third column. */
 static const char *write_many(int sentences) {
     const char *dir = make_folder();
     char *text = malloc((size_t)sentences * 128), *p = text;
@@ -32,7 +32,7 @@ static int number_in(data_line l) {
     return atoi(text + 1);
 }
 
-/* The split of every English sentence; 0 where it has not been seen. */
+/* The split of every English sentence; 0: not seen yet. */
 static void mark_splits(dataset *d, int *split_of, int sentences) {
     memset(split_of, 0, (size_t)sentences * sizeof *split_of);
     for (int s = SPLIT_VALID; s <= SPLIT_TEST; s++)
@@ -44,8 +44,8 @@ static void mark_splits(dataset *d, int *split_of, int sentences) {
         }
 }
 
-/* All pairs of a sentence are in one split: what is in validation or test is there with all of its
- * translations, so that none is left for training. */
+/* All pairs of a sentence are in one split. A sentence in validation or test has all of its
+ * translations there, so training has none. */
 static void no_sentence_is_in_two_splits(void **state) {
     (void)state;
     enum { N = 2000 };
@@ -60,7 +60,7 @@ static void no_sentence_is_in_two_splits(void **state) {
     assert_in_range(sentences[SPLIT_VALID], 150, 250);
     assert_in_range(sentences[SPLIT_TEST], 340, 460);
     data_close(d);
-    /* another seed, a smaller validation share, one direction or the other: the same test */
+    /* another seed, a smaller validation fraction, either direction: the same test */
     o.seed = 9, o.valid_share = 0.02;
     d = open_data(&o);
     mark_splits(d, again, N);
@@ -114,7 +114,7 @@ static void refuses_what_it_cannot_read(void **state) {
     strcpy(o.columns, "de,en");
     write_text(dir, "deu.txt", "Hi\n");
     refuse_data(&o, SR_FORMAT, "deu.txt:1: 1 column, but en is column 2");
-    strcpy(o.columns, "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,de,en"); /* behind the last that is cut */
+    strcpy(o.columns, "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,de,en"); /* after the last cut column */
     refuse_data(&o, SR_USAGE, "source language 'de' is not one of the columns");
     strcpy(o.columns, "de,en");
     write_text(dir, "deu.txt", "Hi\tHo\t3\t4\t5\t6\t7\t8\t9\t10\t11\t12\t13\t14\t15\t16\t17\n");

@@ -1,4 +1,4 @@
-/* Words with tags in columns: forms of the files, what becomes of words and tags, refusals. */
+/* Words with tags in columns: file formats, the resulting words and tags, errors. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "text/line_transform.h"
 #include "text/tag_set.h"
 
-/* IOB1, as CoNLL-2003; two sentences of a document, one of another. */
+/* IOB1, as in CoNLL-2003; two sentences of a document, one of another. */
 static const char train[] =
     "-DOCSTART- -X- O O\n\n"
     "EU NNP I-NP I-ORG\nrejects VBZ I-VP O\nGerman JJ I-NP I-MISC\n. . O O\n\n"
@@ -101,7 +101,7 @@ static void batches_have_what_taggers_take(void **state) {
         assert_int_equal(b.source_mask[2 * i + 1], b.pair[i] == 0);
     }
     check_ok(data_batch(d, SPLIT_VALID, 0, 0, &b, &why), &why);
-    assert_int_equal(b.character[2], 1); /* c and 0 are not of training */
+    assert_int_equal(b.character[2], 1); /* c and 0 are not in training */
     assert_int_equal(b.character[3], 1);
     assert_int_equal(data_get_shape(d)->characters, 4);
     data_close(d);
@@ -134,7 +134,7 @@ static void other_forms(void **state) {
     data_close(d);
 }
 
-/* The numbers of training's types are the same whatever the test has beside them. */
+/* The numbers of training's types do not depend on other types in the test. */
 static void types_of_training_stand_first(void **state) {
     (void)state;
     const char *const names[] = {"O", "I-M", "I-P", "I-A", "I-Z"};
@@ -147,7 +147,7 @@ static void types_of_training_stand_first(void **state) {
     data_close(d);
 }
 
-/* A document begins where no blank line says so. */
+/* A document starts even without a blank line before it. */
 static void documents(void **state) {
     (void)state;
     data_options o = options_of(folder_of("a I-P\n-DOCSTART- O\nb I-P\nc I-P\n", "a O\n"));
@@ -168,7 +168,7 @@ static sr_status shrink(void *self, int side, const char *line, size_t length, b
     return SR_OK;
 }
 
-/* Words are made small, characters keep their case; digits stay when they are told to. */
+/* Words are lowered, characters keep their case; digits stay if the options say so. */
 static void case_and_digits(void **state) {
     (void)state;
     const line_transform step = {.name = "shrink", .apply = shrink};
@@ -192,7 +192,7 @@ static void case_and_digits(void **state) {
     data_close(d);
 }
 
-/* Text in a byte a character, as CoNLL-2002 Spanish. */
+/* Text with one byte per character, as in CoNLL-2002 Spanish. */
 static void latin(void **state) {
     (void)state;
     data_options o = options_of(folder_of("La O\nCoru\361a B-LOC\n", "a O\n"));
@@ -211,7 +211,7 @@ static void schemes_of_files(void **state) {
     const char *dir = folder_of("a B-P\nb I-P\n\nc O\n", "a B-P\nb E-P\nc S-L\nd I-L\n");
     write_text(dir, "test", "a I-P\nb I-P\n\nb I-L\n\nb B-P\n");
     data_options o = options_of(dir);
-    dataset *d = open_data(&o); /* each file by itself */
+    dataset *d = open_data(&o); /* each file separately */
     expect_note(d, "/train (iob2) ");
     expect_note(d, "/valid (bioes, 2 tags against its grammar) ");
     const char *warning = "/valid:3: type L is not in the training file: its entities count as not "
@@ -227,7 +227,7 @@ static void schemes_of_files(void **state) {
     refuse_data(&o, SR_USAGE, "tag-scheme 'iob9' is not one of iob2|iob1|");
 }
 
-/* Lines with # between sentences that have no tag, or other columns than words. */
+/* Lines with # between sentences, without a tag or with other columns than words. */
 static void comments(void **state) {
     (void)state;
     data_options o =
@@ -238,7 +238,7 @@ static void comments(void **state) {
     expect_note(d, ", 6 comment lines left out");
     expect_sentence(d, SPLIT_TRAIN, 0, "#/O a/S-P #/O");
     expect_sentence(d, SPLIT_TRAIN, 1, "#/S-P b/O");
-    expect_sentence(d, SPLIT_VALID, 0, "#/S-P #/S-P"); /* no other line tells their columns */
+    expect_sentence(d, SPLIT_VALID, 0, "#/S-P #/S-P"); /* no other line gives their columns */
     data_close(d);
     o = options_of(folder_of("# id\n\na B-P\n", "a O\n"));
     d = open_data(&o);
@@ -263,7 +263,7 @@ static void columns_between_tabs(void **state) {
     data_close(d);
 }
 
-/* A column of words that only numbers them. */
+/* A word column that only numbers the words. */
 static void numbering_columns(void **state) {
     (void)state;
     static const char *const numbered[] = {"0 B-P\n1 O\n\n0 O\n", "1 B-P\n2 O\n\n1 O\n",
@@ -276,7 +276,7 @@ static void numbering_columns(void **state) {
     data_close(open_data(&o)); /* words that are numbers */
 }
 
-/* The attention of a sentence takes the square of its words. */
+/* The attention of a sentence needs the square of its length. */
 static void long_sentences(void **state) {
     (void)state;
     enum { WORDS = 4097 };
@@ -301,7 +301,7 @@ static void refuse(const char *training, const char *validation, const char *par
     refuse_data(&o, SR_FORMAT, part);
 }
 
-/* 251 words, each of a type of its own. */
+/* 251 words, each of a different type. */
 static const char *many_types(void) {
     static char text[251 * 16];
     for (int i = 0, used = 0; i < 251; i++)

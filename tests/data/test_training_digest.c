@@ -1,5 +1,5 @@
-/* The checksum of the training data: any change of a record or of the order changes it; other
- * validation data, other batches and another reading of the same data do not. */
+/* The checksum of the training data. Any change of a record or of the order changes it. Other
+ * validation data, batches or file formats of the same data do not. */
 #include <string.h>
 
 #include "data_files.h"

@@ -1,5 +1,5 @@
-/* Data sets of trees: ids, transitions and features by hand, what is left out, how one file is cut,
- * refusals, and the counts of the shared treebanks. */
+/* Data sets of trees: ids, transitions and features by hand, skipped sentences, splitting one file,
+ * errors, and the counts of the shared treebanks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
     ROW("3", "c", "X", "0", "root") ROW("4", "d", "X", "3", "dep") "\n"
 #define ONE ROW("1", "has", "VBZ", "0", "root") "\n"
 
-/* Of words has, of POS tags X VBZ NN PRP, of labels dep root dobj nsubj are 4, 5, ... */
+/* Ids from 4 on: POS tags X VBZ NN PRP, labels dep root dobj nsubj. The only word is has, id 4. */
 enum { ROOT, NONE, UNK = 3, HAS, X = 4, VBZ, NN, PRP, DEP = 4, LROOT, DOBJ, NSUBJ };
 
 static data_options small(const char *valid) {
@@ -47,7 +47,8 @@ static void expect_row(const batch *b, int64_t row, const char *what, int64_t fi
     }
 }
 
-/* S S L(nsubj) S R(dobj) R(root); the state before R(dobj) has He below has. */
+/* S S L(nsubj) S R(dobj) R(root). In the state before R(dobj), the word "He" is a child of
+ * "has". */
 static void transitions_by_hand(void **state) {
     (void)state;
     data_options o = small(CONTROL);
@@ -67,7 +68,7 @@ static void transitions_by_hand(void **state) {
     expect_row(&b, 0, "word", 0, (int32_t[]){ROOT, NONE, NONE, UNK, HAS, UNK, NONE}, 7);
     expect_row(&b, 0, "tag", 18, (int32_t[]){ROOT, NONE, NONE, PRP, VBZ, NN, NONE}, 7);
     for (int i = 0; i < 12; i++) expect_row(&b, 0, "label", 36 + i, (int32_t[]){NONE}, 1);
-    /* s1 control, s2 has with He on its left, s3 ROOT */
+    /* s1 control, s2 has with "He" on its left, s3 ROOT */
     expect_row(&b, 4, "word", 0, (int32_t[]){UNK, HAS, ROOT, NONE, NONE, NONE, NONE}, 7);
     expect_row(&b, 4, "word", 12, (int32_t[]){UNK, NONE, NONE, NONE, NONE, NONE}, 6);
     expect_row(&b, 4, "tag", 18, (int32_t[]){NN, VBZ, ROOT, NONE}, 4);
@@ -88,8 +89,7 @@ static void transitions_by_hand(void **state) {
     data_close(d);
 }
 
-/* The sentence that is not projective, and one with a label of its own, are told and left out of
-   batches. */
+/* The sentence that is not projective, and one with an unknown label, are reported and skipped. */
 static void what_is_left_out(void **state) {
     (void)state;
     data_options o = small(CROSSING CONTROL ROW("1", "has", "VBZ", "0", "new"));
@@ -117,7 +117,7 @@ static void what_is_left_out(void **state) {
     data_close(d);
 }
 
-/* Every transition once, in an order of its epoch's own; batches are a function of their place. */
+/* Every transition once, in a different order each epoch; a batch depends on its index only. */
 static void training_is_shuffled(void **state) {
     (void)state;
     data_options o = small(NULL);
@@ -135,12 +135,12 @@ static void training_is_shuffled(void **state) {
         same += digest_batch(&again) == first;
     }
     assert_true(same < 3);
-    /* of both sentences: four SHIFT, L(nsubj), R(dobj), two R(root) */
+    /* both sentences: four SHIFT, L(nsubj), R(dobj), two R(root) */
     assert_true(seen[0] == 4 && seen[4] == 1 && seen[7] == 1 && seen[6] == 2);
     data_close(d);
 }
 
-/* One file: the test last, validation in front of it. */
+/* One file: the test split last, validation before it. */
 static void one_file_is_cut(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -157,7 +157,7 @@ static void one_file_is_cut(void **state) {
         assert_true(data_trees_of(d, SPLIT_TEST, &t) && t.first == 6 && t.count == 1);
         assert_int_equal(t.rules.punctuation, TREE_PUNCTUATION_PTB_TAGS);
         const data_shape *shape = data_get_shape(d);
-        assert_int_equal(shape->vocabulary, 4 + 4); /* of training alone */
+        assert_int_equal(shape->vocabulary, 4 + 4); /* training only */
         assert_int_equal(shape->classes, 3);
         assert_int_equal(shape->arc_labels, 0);
         const batch b = get(d, SPLIT_TEST, 0, 0);
@@ -177,7 +177,7 @@ static void one_file_is_cut(void **state) {
     d = open_data(&o);
     assert_true(data_trees_of(d, SPLIT_TRAIN, &t) && t.count == 4);
     data_close(d);
-    o.limit = 0, o.valid_count = 3; /* each by itself */
+    o.limit = 0, o.valid_count = 3; /* each option separately */
     d = open_data(&o);
     assert_true(data_trees_of(d, SPLIT_VALID, &t) && t.first == 3 && t.count == 3);
     assert_true(data_trees_of(d, SPLIT_TEST, &t) && t.first == 6 && t.count == 1);
@@ -208,7 +208,7 @@ static sr_status small_letters(void *self, int side, const char *line, size_t le
     return SR_OK;
 }
 
-/* A step of lines changes words, not tags; POS columns; several roots. */
+/* A line transform changes words, not tags; POS columns; several roots. */
 static void options_have_effects(void **state) {
     (void)state;
     const line_transform step = {.name = "small", .apply = small_letters};
@@ -260,7 +260,7 @@ static void refusals(void **state) {
     refuse_data(&o, SR_FORMAT,
                 "valid: no sentence of 1 has transitions: 0 are not projective, 1 have labels that "
                 "training lacks");
-    write_text(o.dir, "valid", CROSSING); /* with labels that training lacks too: counted once */
+    write_text(o.dir, "valid", CROSSING); /* training also lacks its labels: counted once */
     refuse_data(&o, SR_FORMAT,
                 "valid: no sentence of 1 has transitions: 1 are not projective, 0 have labels that "
                 "training lacks");
@@ -268,7 +268,7 @@ static void refusals(void **state) {
     refuse_data(&o, SR_FORMAT, "train.gz:5: 2 columns where conllx has 10");
 }
 
-/* Sentences that are not projective, by another count than ours: arcs that cross. */
+/* Sentences that are not projective, counted by another method than ours: crossing arcs. */
 static void shared_treebanks(void **state) {
     (void)state;
     const char *dir = check_shared("data/ud-english-ewt");
@@ -301,7 +301,7 @@ static void shared_treebanks(void **state) {
                        : get(d, (data_split)s, 0, i).count;
         print_message("%s: %lld of %lld transitions\n", data_split_name((data_split)s),
                       (long long)got, (long long)straight);
-        assert_true(got <= straight && got > straight - 200); /* labels of its own */
+        assert_true(got <= straight && got > straight - 200); /* a few have unknown labels */
         if (s == SPLIT_TRAIN) assert_int_equal(got, straight);
     }
     data_close(d);
@@ -313,7 +313,7 @@ static sr_status leave_nothing(void *self, int side, const char *line, size_t le
     return SR_OK;
 }
 
-/* A word of which the step of lines leaves nothing stays as it is. */
+/* A word that the line transform empties stays unchanged. */
 static void words_of_blanks(void **state) {
     (void)state;
     const line_transform step = {.name = "nothing", .apply = leave_nothing};

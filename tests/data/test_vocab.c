@@ -1,4 +1,4 @@
-/* Dictionary order, sizes and filler; words of a text. */
+/* Dictionary order, sizes and padding words; words of a text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void orders_by_count_then_string(void **state) {
     vocab_free(v);
 }
 
-/* Of running text: <eos>, then by count, ties as they came; <unk> is a word like others. */
+/* Running text: <eos>, then by count, ties in order of occurrence; <unk> is an ordinary word. */
 static void orders_running_text(void **state) {
     (void)state;
     static const char *const want[] = {"<eos>", "<unk>", "z", "a", "</s>", "m"};

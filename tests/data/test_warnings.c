@@ -1,11 +1,11 @@
-/* What is odd about data is told, and nothing about data that are not odd. */
+/* Warnings about odd data, and no warning about ordinary data. */
 #include <string.h>
 
 #include "data_files.h"
 
 static const char *const good = "1 a b\n1 c d\n2 e f\n2 g h\n";
 
-/* `want` without the folder of the files. */
+/* Expects the warnings `want`, without the folder of the files. */
 static void expect_of(const data_options *o, const char *want) {
     dataset *d = open_data(o);
     const char *got = data_warnings(d);
@@ -51,7 +51,7 @@ static void classes_and_sentences(void **state) {
            "1 of 2 validation sentences (50.0 %) are in the training text, too");
 }
 
-/* A class of one text may be taken for a header, a number among names may not. */
+/* A class with one text may be mistaken for a header, a number among names may not. */
 static void headers(void **state) {
     (void)state;
     static const char *const valid = "sad k l\nmad m n\n";
@@ -100,7 +100,7 @@ static void unknown_words(void **state) {
     expect_of(&o, "50.0 % of the validation words are not in the dictionary, so <unk>");
 }
 
-/* Letters and the split in another encoding; a text that is UTF-8 but for a byte. */
+/* Letters and the split in another encoding; a text that is UTF-8 except for one byte. */
 static void encodings(void **state) {
     (void)state;
     const char *const utf8 = "1 caf\xc3\xa9 b\n1 c d\n2 e f\n2 g h\n";
@@ -136,12 +136,13 @@ static void pairs(void **state) {
                  "every validation source of a pair is one word; are words separated?");
     expect_pairs((const char *const[]){train_de, train_en, "g h\ni j\n", "G\nI\n"}, 0,
                  "every validation target of a pair is one word; are words separated?");
-    /* the pair, not one of its sides, nor the sides of two pairs, nor the words in another order */
+    /* the pair, not one of its sides, the sides of two pairs, or the words in another order */
     expect_pairs((const char *const[]){train_de, train_en, "a  b \nc d\nf e\n", "A B\nE F\nE F\n"},
                  0, "1 of 3 validation pairs (33.3 %) are in the training text, too");
     expect_pairs((const char *const[]){"a b\n", "c d\n", "c d\ne e\n", "a b\nf f\n"}, 0,
                  "the training text is one pair");
-    /* unknown words are told apart: 8 entries of the dictionary are the specials and 4 words */
+    /* unknown words stay distinct: 8 entries of the dictionary are the special tokens and 4
+     * words */
     static const char rare[] = "a b\na c\na e\na b\na c\na e\na f\n";
     expect_pairs((const char *const[]){rare, rare, "a g\na f\n", "a g\na f\n"}, 8,
                  "1 of 2 validation pairs (50.0 %) are in the training text, too");
@@ -164,7 +165,7 @@ static void long_pairs(void **state) {
                  "out; cut it");
 }
 
-/* Lines are those of the file, also where markup or other splits lie between them. */
+/* Line numbers refer to the file, even if markup or other splits lie between the lines. */
 static void lines_of_long_pairs(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -188,7 +189,7 @@ static void lines_of_long_pairs(void **state) {
                   "it, or raise --max-tokens");
 }
 
-/* A training sentence that is longer than a batch may be is named by its file and line. */
+/* A training sentence that is longer than a batch may be is reported with its file and line. */
 static void long_sentences(void **state) {
     (void)state;
     const char *dir = make_folder();
@@ -228,7 +229,7 @@ static void running_text(void **state) {
     expect("text", "a b\nc d\n<unk> e\n", valid, "");
     expect("text", "a b\nc d e\n<unk> e\n", strcat(valid, "c d e\n"),
            "1 of 22 validation lines (6.7 % of the words) are in the training text, too");
-    /* unknown words are told apart */
+    /* unknown words stay distinct */
     expect("text", "a b\nc d\n<unk> e\n", "x e\n<unk> e\n",
            "1 of 2 validation lines (50.0 % of the words) are in the training text, too");
 }
@@ -269,7 +270,7 @@ static void images(void **state) {
     write_bytes(dir, "i", pixel, sizeof pixel);
     write_bytes(dir, "l", label, sizeof label);
     expect_of(&o, "");
-    label[18] = 1; /* of the last but one image */
+    label[18] = 1; /* the last but one image */
     write_bytes(dir, "l", label, sizeof label);
     expect_of(&o, "all 2 validation images have one class");
 }

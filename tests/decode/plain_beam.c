@@ -11,7 +11,7 @@
 typedef struct path {
     int32_t word[PLAIN_WORDS];
     double log_p[PLAIN_WORDS];
-    int64_t count, number; /* number: b V + w as a candidate */
+    int64_t count, number; /* number: b V + w for a candidate */
     double sum;
 } path;
 

@@ -1,7 +1,6 @@
-/* plain_beam.h -- beam search for one sentence, written down as its rules are, to compare with:
- * every hypothesis is an array of words, every candidate is made and sorted, nothing is kept from
- * step to step.
- */
+/* plain_beam.h -- a plain beam search for one sentence, as reference. It follows the rules
+ * literally: a hypothesis is an array of words, every candidate is built and sorted, and no state
+ * carries over between steps. */
 #ifndef TESTS_PLAIN_BEAM_H
 #define TESTS_PLAIN_BEAM_H
 
@@ -9,7 +8,7 @@
 
 enum { PLAIN_WORDS = 64 }; /* longest hypothesis */
 
-/* log_p [V] of the word behind these. */
+/* log_p [V] of the word after these. */
 typedef void plain_next_fn(void *context, const int32_t *word, int64_t count, double *log_p);
 
 /* source_at is -1 everywhere. Free with translation_free. */
@@ -19,7 +18,7 @@ translation plain_beam(const beam_options *o, int64_t longest, int64_t V, plain_
 /* Fails unless both hold the same hypotheses, scores to `tolerance`. */
 void plain_compare(const translation *got, const translation *want, double tolerance);
 
-/* log_p = log softmax of noise [V] that is a function of seed and the words before. */
+/* log_p = log softmax of noise [V], a function of the seed and the previous words. */
 void plain_noise(uint64_t seed, const int32_t *word, int64_t count, int64_t V, double *log_p);
 
 #endif

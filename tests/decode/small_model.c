@@ -18,8 +18,7 @@ static void wear_site(norm_site *s, rng *r) {
                                                                      : 0.5 + rng_uniform(r);
 }
 
-/* repbn adds eta x in every layer: little of it, so that logits stay as small as with the
-   others. */
+/* repbn adds eta x in every layer. Small eta keep the logits as small as with other methods. */
 static void lessen_own(norm_site *s) {
     for (int i = 0; i < NORM_OWN_MAX && s->own[i]; i++)
         for (int64_t k = 0; k < s->own[i]->count; k++) s->own[i]->value[k] *= (real)0.1;

@@ -1,5 +1,5 @@
-/* Beam search by hand: every rule with numbers that can be followed, and against all sentences that
- * there are. */
+/* Beam search by hand: every rule with small numbers, and a comparison with all possible
+ * sentences. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "written_words.h"
 
 enum { BOS = TOKEN_BOS, EOS = TOKEN_EOS, UNK = TOKEN_UNK, A = 4, B = 5, C = 6, V = 7, ROWS = 1024 };
-enum { MANY = 200 }; /* words, of which most are passed over together */
+enum { MANY = 200 }; /* words; most are skipped in blocks */
 
-/* -- a scorer that is asked what the words before were */
+/* -- a scorer that depends on the previous words */
 
 typedef struct history {
     int32_t word[PLAIN_WORDS];
@@ -22,7 +22,7 @@ typedef struct asked {
     written_words words;
     plain_next_fn *next;
     void *context;
-    uint64_t *seed; /* of each sentence: plain_noise instead of next */
+    uint64_t *seed; /* one per sentence: plain_noise instead of next */
     int64_t calls;
     history *row, *before; /* [ROWS] */
 } asked;
@@ -74,7 +74,7 @@ static void asked_free(asked *a) {
     free(a->before);
 }
 
-/* One sentence; in `calls` steps unless that is 0. */
+/* One sentence; in `calls` steps unless it is 0. */
 static translation search_in(beam_options o, plain_next_fn *next, int64_t source_length,
                              int64_t calls) {
     asked a = ask(next, NULL, NULL, V);
@@ -101,12 +101,12 @@ static void check_words(const translation *t, int64_t i, const int32_t *want, in
 
 /* -- rules */
 
-/* Words of equal rank everywhere; </s> in between. */
+/* log_p = log of the table p [V]. */
 static void by_table(const double *p, double *log_p) {
     for (int w = 0; w < V; w++) log_p[w] = log(p[w]);
 }
 
-/* A, then B, then </s>: the best word each time, though "C </s>" is the better sentence. */
+/* A, then B, then </s> are the best single words, though "C </s>" is the better sentence. */
 static void greedy_next(void *context, const int32_t *word, int64_t count, double *log_p) {
     (void)context;
     static const double first[V] = {0.02, 0.5, 0.03, 0.01, 0.26, 0.04, 0.25};
@@ -127,7 +127,7 @@ static void greedy(void **state) {
     translation t = search(o, greedy_next, 1);
     assert_int_equal(t.count, 1);
     check_words(&t, 0, (int32_t[]){A, B, EOS}, 3, log(0.26 * 0.11 * 0.4) / 3);
-    assert_int_equal(t.item[0].source_at[2], 2); /* known when the third word was chosen */
+    assert_int_equal(t.item[0].source_at[2], 2); /* chosen with the third word */
     translation_free(&t);
     o.beam = 2;
     o.best = 1;
@@ -161,21 +161,21 @@ static void length_penalty(void **state) {
     check_words(&t, 0, wordy, 4, log(0.4) / 4);
     check_words(&t, 1, brief, 2, log(0.25) / 2);
     translation_free(&t);
-    o.lenpen = -1; /* long ones are worse */
+    o.lenpen = -1; /* long ones score lower */
     t = search(o, lengths_next, 1);
     check_words(&t, 0, brief, 2, 2 * log(0.25));
     check_words(&t, 1, wordy, 4, 4 * log(0.4));
     translation_free(&t);
 }
 
-/* All words alike. */
+/* All words have equal scores. */
 static void flat_next(void *context, const int32_t *word, int64_t count, double *log_p) {
     (void)context, (void)word, (void)count;
     for (int w = 0; w < V; w++) log_p[w] = -2;
 }
 
-/* Step 0: <s>, </s> (not yet), <unk>, A, ..: lower numbers live on. With B = 3 the candidates of
- * step 1 are the first six words of the first hypothesis: </s> is the second of them. */
+/* Step 0: <s>, </s> (not yet allowed), <unk>, A, ..: lower numbers stay. With B = 3, the candidates
+ * of step 1 are the first six words of the first hypothesis; </s> is the second. */
 static void ties(void **state) {
     (void)state;
     beam_options o = beam_options_default();
@@ -189,7 +189,7 @@ static void ties(void **state) {
     translation_free(&t);
 }
 
-/* Never </s> of its own accord. */
+/* </s> is very unlikely. */
 static void endless_next(void *context, const int32_t *word, int64_t count, double *log_p) {
     static const double p[V] = {0.01, 0.5, 1e-9, 0.01, 0.3, 0.1, 0.08};
     (void)context, (void)word, (void)count;
@@ -229,7 +229,7 @@ static void shortest(void **state) {
     translation_free(&t);
 }
 
-/* B = 2: </s> is the third candidate of step 0 and the best word later on. */
+/* B = 2: </s> is the third candidate of step 0 and the best word later. */
 static void late_end_next(void *context, const int32_t *word, int64_t count, double *log_p) {
     static const double first[V] = {0, 0, 0.2, 0, 0.5, 0.3, 0}, then[V] = {0, 0, 0.9, 0, 0.1, 0, 0};
     (void)context, (void)word;
@@ -241,7 +241,7 @@ static void end_in_second_half(void **state) {
     beam_options o = beam_options_default();
     o.beam = 2;
     o.min_len = 0;
-    translation t = search_in(o, late_end_next, 1, 2); /* no step behind the second </s> */
+    translation t = search_in(o, late_end_next, 1, 2); /* no step after the second </s> */
     assert_int_equal(t.count, 2);
     check_words(&t, 0, (int32_t[]){A, EOS}, 2, log(0.5 * 0.9) / 2);
     check_words(&t, 1, (int32_t[]){B, EOS}, 2, log(0.3 * 0.9) / 2);
@@ -298,7 +298,7 @@ typedef struct sentences {
     int count;
 } sentences;
 
-/* All that are as long as `longest` words and </s> at most. */
+/* Scores all sentences of at most `longest_wanted` words and </s>. */
 static void enumerate(sentences *s, uint64_t seed, int32_t *word, int64_t count, double sum,
                       int64_t longest_wanted) {
     double log_p[V];
@@ -316,7 +316,7 @@ static int falling(const void *a, const void *b) {
     return x > y ? -1 : x < y;
 }
 
-/* Two sentences of different length with different words; a beam that loses nothing. */
+/* Two sentences of different length with different words; a beam that drops nothing. */
 static void all_sentences(void **state) {
     (void)state;
     uint64_t seed[] = {7, 8};
@@ -326,7 +326,7 @@ static void all_sentences(void **state) {
     translation t[2];
     sr_failure why = {0};
     beam_options o = beam_options_default();
-    o.beam = 200; /* live and finished never reach it */
+    o.beam = 200; /* live and finished ones stay below it */
     o.min_len = 0;
     o.max_a = 1;
     o.max_b = 0;
@@ -380,12 +380,12 @@ static void plain_rules(void **state) {
     for (int beam = 1; beam <= 6; beam++) {
         compare_with_plain(beam, 0.5, V, noise_next);
         compare_with_plain(beam, 0.5, MANY, many_next);
-        compare_with_plain(beam, -3, MANY, many_next); /* <unk> is raised */
+        compare_with_plain(beam, -3, MANY, many_next); /* <unk> gets a bonus */
     }
     compare_with_plain(40, 0.5, MANY, many_next); /* more candidates than a block has words */
 }
 
-/* -- what is refused */
+/* -- errors */
 
 static void impossible_next(void *context, const int32_t *word, int64_t count, double *log_p) {
     (void)context, (void)word;
@@ -397,13 +397,14 @@ static void nothing_next(void *context, const int32_t *word, int64_t count, doub
     for (int w = 0; w < V; w++) log_p[w] = -INFINITY;
 }
 
-static void refused(beam_options o, int64_t length, plain_next_fn *next, const char *text) {
+static void refused(beam_options o, int64_t length, plain_next_fn *next, sr_status status,
+                    const char *text) {
     asked a = ask(next, NULL, NULL, V);
     const scorer words = {&a, V, 2, score, written_log_p, written_largest};
     translation t = {.count = 99};
     sr_failure why = {0};
-    assert_int_equal(beam_search(&o, &words, 1, &length, &t, &why), SR_USAGE);
-    check_failure(&why, SR_USAGE, text);
+    assert_int_equal(beam_search(&o, &words, 1, &length, &t, &why), status);
+    check_failure(&why, status, text);
     assert_true(t.count == 0 && !t.item);
     asked_free(&a);
 }
@@ -412,18 +413,18 @@ static void refusals(void **state) {
     (void)state;
     const beam_options o = beam_options_default();
     beam_options p = o;
-    refused(o, 1, impossible_next, "sentence 0, word 2: a log probability is NaN");
-    refused(o, 0, flat_next, "sentence 0 has no words");
+    refused(o, 1, impossible_next, SR_STATE, "sentence 0, word 2: a log probability is NaN");
+    refused(o, 0, flat_next, SR_USAGE, "sentence 0 has no words");
     p.beam = 0;
-    refused(p, 1, flat_next, "a beam of 0");
+    refused(p, 1, flat_next, SR_USAGE, "a beam of 0");
     p = o, p.best = 6;
-    refused(p, 1, flat_next, "the best 6 of a beam of 5");
+    refused(p, 1, flat_next, SR_USAGE, "the best 6 of a beam of 5");
     p = o, p.lenpen = NAN;
-    refused(p, 1, flat_next, "length penalty nan");
+    refused(p, 1, flat_next, SR_USAGE, "length penalty nan");
     p = o, p.max_b = 2, p.min_len = 3;
-    refused(p, 1, flat_next, "at least 3 words and at most 2");
+    refused(p, 1, flat_next, SR_USAGE, "at least 3 words and at most 2");
     p = o, p.max_a = -1;
-    refused(p, 1, flat_next, "at most -1 times");
+    refused(p, 1, flat_next, SR_USAGE, "at most -1 times");
     translation t = search(o, nothing_next, 1);
     assert_int_equal(t.count, 0);
     translation_free(&t);

@@ -1,5 +1,5 @@
-/* The decoder of a model, word by word, against its forward pass over whole sentences: every
- * normalization, hypotheses that branch, change places and end. */
+/* The decoder of a model, word by word, against its forward pass over whole sentences. Covers every
+ * normalization, and hypotheses that branch, change rows and end. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,15 +17,14 @@ typedef struct line {
     int64_t sentence;
 } line;
 
-/* Rows of the next step: some parents twice, some not at all, and in the order of their
-   sentences. */
+/* Rows of the next step, sorted by sentence: some parents occur twice, some not at all. */
 static int64_t branch(rng *r, const line *from, int64_t rows, int64_t t, line *to, int32_t *parent,
                       int32_t *token) {
     int64_t count = 0;
     for (int64_t i = 0; i < rows; i++) {
         const int64_t copies = (int64_t)rng_below(r, 4);
         for (int64_t k = 0; k < copies && count < ROWS; k++) {
-            /* a neighbour of the same sentence as often: rows cross */
+            /* half of the copies come from the next row of the same sentence: rows cross */
             const int64_t p =
                 i + 1 < rows && from[i + 1].sentence == from[i].sentence && k % 2 ? i + 1 : i;
             to[count] = from[p];
@@ -36,8 +35,8 @@ static int64_t branch(rng *r, const line *from, int64_t rows, int64_t t, line *t
     return count;
 }
 
-/* In double the two ways agree to 1e-11, which says that they are one formula; in float each log p
- * carries the rounding of logits that are as large as itself. */
+/* In double both ways agree to 1e-11, so they compute one formula. In float, log p has the rounding
+ * error of logits as large as itself. */
 static void check_rows(model *m, const model_source *source, const line *of, int64_t rows,
                        int64_t t, const double *log_p, const char *what) {
     const bool in_double = sizeof(real) == sizeof(double);
@@ -50,7 +49,7 @@ static void check_rows(model *m, const model_source *source, const line *of, int
     }
 }
 
-/* Exactly, and any piece of the words is what all of them say. */
+/* Compares block maxima exactly, and a range of words with all words. */
 static void check_largest(model *m, const void *d, int64_t rows, const double *log_p) {
     enum { BLOCKS = (V + WORDS_TOGETHER - 1) / WORDS_TOGETHER };
     for (int64_t r = 0; r < rows; r++) {
@@ -138,7 +137,7 @@ static void whole_sentences_needed(void **state) {
     model_free(m);
 }
 
-/* -- what the last layer looks at */
+/* -- attention of the last layer */
 
 static void keep_memory(void *context, const norm_view *o) {
     memcpy(context, o->y, (size_t)(o->call->rows->rows * o->call->features) * sizeof(real));
@@ -164,13 +163,13 @@ static real question(int64_t i, int64_t count) {
     return (real)sin(3.0 * (double)i);
 }
 
-/* Every query is question(), every key what the encoder says of its word. */
+/* Every query is question(), every key the encoder's output for its word. */
 static int32_t expected_place(const real *memory, int64_t words, int64_t d, int64_t heads) {
     double sum[64] = {0};
     const int64_t dh = d / heads;
     for (int64_t h = 0; h < heads; h++) {
         double e[64], total = 0;
-        for (int64_t j = 0; j <= words; j++) { /* </s> takes its share */
+        for (int64_t j = 0; j <= words; j++) { /* </s> takes its fraction */
             double dot = 0;
             for (int64_t k = h * dh; k < (h + 1) * dh; k++)
                 dot += (double)question(k, d) * (double)memory[j * d + k];
@@ -198,7 +197,7 @@ static void looked_at(void **state) {
     set(m, "decoder.1.cross_attention.k.weight", diagonal);
     set(m, "decoder.1.cross_attention.k.bias", nothing);
     small_sources(source, COUNT, 20, 4);
-    source[0].token += source[0].length - 1; /* </s> alone */
+    source[0].token += source[0].length - 1; /* only </s> */
     const int64_t cut = source[0].length - 1;
     source[0].length = 1;
     for (int i = 0; i < COUNT; i++) parent[i] = i, token[i] = TOKEN_EOS;
@@ -244,8 +243,8 @@ static void wrong_rows(void **state) {
     why = (sr_failure){0};
     m->embedding->value[eos * 32] = NAN;
     check_ok(m->row->decoder->start(d, &source, 1, &why), &why);
-    assert_int_equal(m->row->decoder->step(d, 1, &zero, &eos, NULL, &why), SR_USAGE);
-    check_failure(&why, SR_USAGE, "word 1: the model's output is not finite");
+    assert_int_equal(m->row->decoder->step(d, 1, &zero, &eos, NULL, &why), SR_STATE);
+    check_failure(&why, SR_STATE, "word 1: the model's output is not finite");
     m->row->decoder->free(d);
     model_free(m);
 }

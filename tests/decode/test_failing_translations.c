@@ -1,5 +1,5 @@
-/* test_failing_translations.c -- a translation whose memory fails at each of its places: it says
- * so, has no hypothesis and keeps nothing; or it is what it is otherwise. */
+/* test_failing_translations.c -- translations in which each allocation fails once. A translation
+ * fails with a reason, without hypotheses or leaks, or succeeds with its usual result. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #define DEEDS_WITHOUT_HDF5
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "small_model.h"
 #include "testing/failing_deeds.h"
 
-enum { SENTENCES = 5, WORDS = 400, TARGET_WORDS = 203 }; /* WORDS: more than a first table has */
+enum { SENTENCES = 5, WORDS = 400, TARGET_WORDS = 203 }; /* WORDS: exceeds an initial table */
 
 static model *m;
 static model_source source[SENTENCES];
@@ -56,7 +56,7 @@ static void test_allocations(void **state) {
     deed_fail_all(&d, FAILING_ALLOCATIONS);
 }
 
-/* Workers share the batches of one whose decoder cannot be made. */
+/* Workers take over the batches of a worker whose decoder cannot be created. */
 static void test_threads(void **state) {
     (void)state;
     const deed d = {.name = "translate on threads", .run = translate_all, .file = ""};
@@ -104,7 +104,7 @@ static void test_arenas(void **state) {
     m->row->decoder->free(s);
 }
 
-/* -- what a caller may get wrong --------------------------------------------------------------- */
+/* -- caller errors ----------------------------------------------------------------------------- */
 
 static void check_refused(const translate_options *o, const char *wanted) {
     sr_failure why = {0};
@@ -144,7 +144,7 @@ static void test_tokens(void **state) {
     token[0] = before;
 }
 
-/* A decoder of a row that is not there, or of a word that is not in the dictionary. */
+/* Decodes with a parent row out of range, or a word that is not in the dictionary. */
 static void test_steps(void **state) {
     (void)state;
     static const struct {

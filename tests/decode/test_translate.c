@@ -1,5 +1,5 @@
-/* translate: the same hypotheses as beam search with a forward pass for every prefix, the same
- * bytes for any batch size and number of threads, order, bounds, refusals. */
+/* translate: the same hypotheses as beam search with a forward pass for every prefix. The same
+ * bytes for any batch size and number of threads. Order, bounds, errors. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void whole_sentences(void **state) {
     same_as_whole(&(small_model){"ln", "ln", "pre", 0, 0, 0, 0, NULL});
     same_as_whole(&(small_model){"bn", "rmsnorm", "post", 0, 0, 0, 0, NULL});
     same_as_whole(
-        &(small_model){"ln", "ln", "pre", 0, 0, 0, 40, NULL}); /* words of sources are more */
+        &(small_model){"ln", "ln", "pre", 0, 0, 0, 40, NULL}); /* more words in the sources */
     same_as_whole(&(small_model){"ln", "ln", "post", 0, 0, 0, 203, NULL});
     same_as_whole(&(small_model){"ln", "ln", "peri", 0, 0, 0, 0, "ln"});
     same_as_whole(&(small_model){"rmsnorm", "ln", "scaled", 0, 0, 0, 0, "rmsnorm"});
@@ -119,7 +119,7 @@ static void any_batch(void **state) {
 
 typedef struct told {
     int calls, batches, stop_at;
-    int64_t first, sentences, words; /* first: of the first batch */
+    int64_t first, sentences, words; /* sentences of the first batch */
 } told;
 
 static void progress(void *context, int64_t sentences, int64_t words) {
@@ -180,11 +180,11 @@ static void bounded_batches(void **state) {
 /* -- several threads */
 
 typedef struct seen {
-    int threads, calls; /* 1: the thread of the test asked, 2: another one; how often they did */
+    int threads, calls; /* 1: the test's thread called, 2: another one; number of calls */
     pthread_t own;
 } seen;
 
-/* Until both have been here, or the test fails. */
+/* Waits until both threads have called it, at most 5 s. */
 static bool meet(void *context) {
     seen *s = context;
     const int one = pthread_equal(pthread_self(), s->own) ? 1 : 2;
@@ -195,7 +195,7 @@ static bool meet(void *context) {
     return false;
 }
 
-/* Two threads have a batch each; of fewer batches than threads all are at work on one. */
+/* Two threads work on separate batches; with fewer batches than threads, all work on one. */
 static void batches_side_by_side(void **state) {
     (void)state;
     enum { COUNT = 4 };
@@ -211,7 +211,7 @@ static void batches_side_by_side(void **state) {
     check_ok(translate(m, &o, source, COUNT, out, NULL, &why), &why);
     assert_int_equal(s.threads, 3);
     for (int i = 0; i < COUNT; i++) translation_free(&out[i]);
-    s = (seen){.threads = 2, .own = pthread_self()}; /* who is waited for */
+    s = (seen){.threads = 2, .own = pthread_self()}; /* the thread to wait for */
     check_ok(translate(m, &o, source, 1, out, NULL, &why), &why);
     assert_true(s.threads == 3 && s.calls > 0);
     translation_free(&out[0]);
@@ -222,7 +222,7 @@ static void batches_side_by_side(void **state) {
 static const model_decoder *usual;
 static int32_t late;
 
-/* Sources of the words 20 to 23 cannot be encoded; one of them says so late. */
+/* Sources with the words 20 to 23 cannot be encoded; one of them fails late. */
 static sr_status refuse_some(void *decoder, const model_source *source, int64_t count,
                              sr_failure *why) {
     const int32_t word = source[0].token[0];
@@ -231,7 +231,7 @@ static sr_status refuse_some(void *decoder, const model_source *source, int64_t 
     return sr_fail(why, SR_LIBRARY, "word %d cannot be encoded", word);
 }
 
-/* The first of the batches that fail is the one that is told, whoever is faster. */
+/* The reported failure is the first failing batch's, whichever thread is faster. */
 static void first_failure(void **state) {
     (void)state;
     enum { COUNT = 40 };
@@ -259,7 +259,7 @@ static void first_failure(void **state) {
     model_free(m);
 }
 
-/* Positions are a formula: what the model was built for does not bound what it reads or writes. */
+/* Positions are a formula: the model's configured length does not limit inputs or outputs. */
 static void long_sentences(void **state) {
     (void)state;
     model *brief = small_model_make(&(small_model){"ln", "ln", "pre", 0, 0, 3, 0, NULL});
@@ -295,7 +295,8 @@ static void *scarce(model *m, const void *beside, int threads, sr_failure *why) 
     return NULL;
 }
 
-/* With memory for one or two of four threads the same translations come; with none, a failure. */
+/* With memory for one or two of four threads, the translations are the same; with none, it
+ * fails. */
 static void fewer_threads(void **state) {
     (void)state;
     enum { COUNT = 12 };
@@ -332,17 +333,17 @@ static void fewer_threads(void **state) {
 
 /* -- refusals */
 
-/* number: of the source that is at fault; -1: of none. */
+/* number: the faulty source; -1: none. */
 static void refused(model *m, const translate_options *o, const model_source *bad, int64_t number,
-                    const char *text) {
+                    sr_status status, const char *text) {
     const int32_t fine[] = {9, TOKEN_EOS};
     const model_source source[] = {{fine, 2}, *bad};
     translation out[2] = {{7, NULL}, {7, NULL}};
     sr_failure why = {0};
     translate_report report;
-    assert_int_equal(translate(m, o, source, 2, out, &report, &why), SR_USAGE);
+    assert_int_equal(translate(m, o, source, 2, out, &report, &why), status);
     assert_int_equal(report.refused, number);
-    check_failure(&why, SR_USAGE, text);
+    check_failure(&why, status, text);
     for (int i = 0; i < 2; i++) assert_true(out[i].count == 0 && !out[i].item);
 }
 
@@ -352,29 +353,30 @@ static void refusals(void **state) {
     const int32_t word[] = {9, 8, TOKEN_PAD, TOKEN_EOS, SMALL_WORDS, TOKEN_EOS};
     const model_source fine = {word + 5, 1};
     translate_options o = translate_options_default();
-    refused(m, &o, &(model_source){word, 2}, 1, "no </s> at the end");
-    refused(m, &o, &(model_source){word, 0}, 1, "no </s> at the end");
-    refused(m, &o, &(model_source){word, 4}, 1, "word 2 is token 1 of 131");
-    refused(m, &o, &(model_source){word + 4, 2}, 1, "word 0 is token 131 of 131");
+    refused(m, &o, &(model_source){word, 2}, 1, SR_USAGE, "no </s> at the end");
+    refused(m, &o, &(model_source){word, 0}, 1, SR_USAGE, "no </s> at the end");
+    refused(m, &o, &(model_source){word, 4}, 1, SR_USAGE, "word 2 is token 1 of 131");
+    refused(m, &o, &(model_source){word + 4, 2}, 1, SR_USAGE, "word 0 is token 131 of 131");
     o.max_source = 3;
-    refused(m, &o, &(model_source){word, 4}, 1, "4 words with </s>, more than 3");
+    refused(m, &o, &(model_source){word, 4}, 1, SR_USAGE, "4 words with </s>, more than 3");
     o.max_tokens = 1006;
-    refused(m, &o, &fine, 0, "2 words with </s> may take 1007 positions, max-tokens is 1006");
+    refused(m, &o, &fine, 0, SR_USAGE,
+            "2 words with </s> may take 1007 positions, max-tokens is 1006");
     o.max_tokens = 0;
-    refused(m, &o, &fine, -1, "batches of 0 positions");
+    refused(m, &o, &fine, -1, SR_USAGE, "batches of 0 positions");
     o = translate_options_default();
     o.beam.beam = 0;
-    refused(m, &o, &fine, -1, "a beam of 0");
+    refused(m, &o, &fine, -1, SR_USAGE, "a beam of 0");
     o = translate_options_default();
     o.threads = 0;
-    refused(m, &o, &fine, -1, "threads: 0");
+    refused(m, &o, &fine, -1, SR_USAGE, "threads: 0");
     o = translate_options_default();
     o.beam.max_b = 0;
-    refused(m, &o, &fine, 0, "a translation of at least 1 words and at most 0");
+    refused(m, &o, &fine, 0, SR_USAGE, "a translation of at least 1 words and at most 0");
     m->embedding->value[9 * 32] = NAN;
     refused(m,
             &(translate_options){.beam = beam_options_default(), .max_tokens = 5000, .threads = 1},
-            &fine, -1, "the model's output is not finite");
+            &fine, -1, SR_STATE, "the model's output is not finite");
     model_free(m);
 }
 

@@ -1,4 +1,4 @@
-/* written_words.h -- log probabilities that are written down, for scorers of tests. */
+/* written_words.h -- log probabilities from a table, for scorers of tests. */
 #ifndef TESTS_WRITTEN_WORDS_H
 #define TESTS_WRITTEN_WORDS_H
 
@@ -7,7 +7,7 @@
 
 #include "decode/translate.h"
 
-/* First in the context of a scorer. */
+/* First member of a scorer's context. */
 typedef struct written_words {
     int64_t V;
     double *log_p; /* [rows, V] */
@@ -19,7 +19,7 @@ static inline void written_log_p(const void *context, int64_t row, int64_t first
     memcpy(log_p, w->log_p + row * w->V + first, (size_t)count * sizeof *log_p);
 }
 
-/* NaN where one is. */
+/* NaN if any is NaN. */
 static inline void written_largest(const void *context, int64_t row, double *log_p) {
     const written_words *w = context;
     const double *from = w->log_p + row * w->V;

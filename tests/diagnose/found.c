@@ -33,7 +33,7 @@ int findings(const program_result *r) {
     return found;
 }
 
-/* The command that shows a finding, as the table and the page have it, runs. */
+/* Runs the finding's figure command, as the table and the page give it. */
 static void check_figure(const program_result *r, int row) {
     char command[256];
     snprintf(command, sizeof command, "%s", table_cell(r->out, row, "figure"));

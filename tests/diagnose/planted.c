@@ -22,7 +22,7 @@ typedef struct site_state {
     double mu[WIDTH], sigma2[WIDTH];
 } site_state;
 
-/* Numbers of mu_moved and mu_apart. */
+/* Values of mu_moved and mu_apart. */
 static int moved_id, apart_id;
 
 static void put(sr_recorder *r, int site, sr_vector which, const double *value) {
@@ -33,7 +33,7 @@ double planted_or(double value, double usual) {
     return value != 0 ? value : usual;
 }
 
-/* In the steps at which the running values are off. */
+/* Is the step one with displaced running values? */
 static bool is_away(const plan *p, int step) {
     return p->offset_at < 0 ? step < -p->offset_at : step >= p->offset_at;
 }

@@ -1,10 +1,11 @@
-/* What statrec diagnose advises: what applies to the run and its worst site, and nothing else. */
+/* Advice of statrec diagnose: it applies to the run and its worst site, and contains nothing
+ * else. */
 #include <string.h>
 
 #include "found.h"
 #include "testing/check.h"
 
-/* A host of its own has no option of statrec train. */
+/* Other host programs do not have the options of statrec train. */
 static void advice_of_hosts(void **state) {
     static const plan plans[] = {
         {"nan", 1, .nan_at = 150},
@@ -43,7 +44,7 @@ static void advice_of_hosts(void **state) {
     program_free(&r);
 }
 
-/* What a run is already is no advice. */
+/* The run's own settings are no advice. */
 static void advice_of_method(void **state) {
     plan p = {"gap", 2, .gap = 0.3, .offset = 0.4, .config = "norm = x\n"};
     (void)state;
@@ -73,8 +74,8 @@ static void advice_of_method(void **state) {
     program_free(&r);
 }
 
-/* Only methods whose table says so (norm_method.synchronises) take their statistics over all
-   shards. */
+/* Only methods marked in their table (norm_method.synchronises) compute statistics over all
+ * shards. */
 static void advice_of_shards(void **state) {
     static const struct {
         const char *method;
@@ -90,7 +91,7 @@ static void advice_of_shards(void **state) {
     }
 }
 
-/* Options that the run has or lacks, and what it has set them to. */
+/* Options that the run has or lacks, and their values. */
 static void advice_of_options(void **state) {
     static const struct {
         const char *config, *question, *words;
@@ -146,7 +147,7 @@ static void advice_of_options(void **state) {
     program_free(&r);
 }
 
-/* A decoder has an option of its own; the first files have options that had no use in them. */
+/* A decoder has a separate option; the first files list unused options. */
 static void advice_of_places(void **state) {
     plan p = {"gap", 2, .gap = 0.3, .offset = 0.4, .kind = "decoder", .config = "norm = bn\n"};
     (void)state;

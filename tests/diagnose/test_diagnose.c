@@ -1,5 +1,5 @@
-/* statrec diagnose on runs that a test records: a healthy one, and the same with one fault each,
- * whose question and site must be found, and no other. */
+/* statrec diagnose on runs that a test records: a healthy one, and the same with one fault each. It
+ * must find the question and site of the fault, and no others. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static void gap_by_tid(void **state) {
     program_free(&r);
 }
 
-/* TID is sqrt(0.4^2 + what noise makes, 0.05^2 2/1.9). */
+/* TID is sqrt(0.4^2 + 0.05^2 2/1.9); the second term is the noise. */
 static void tid_alone(void **state) {
     (void)state;
     found(&(plan){"tid", 2, .offset = 0.4, .without_pairs = true}, "inference", "notable", "c",
@@ -73,7 +73,7 @@ static void tid_alone(void **state) {
 static void gap_without_tid(void **state) {
     (void)state;
     program_result r = check_found(&(plan){"gap", -1, .gap = 0.3}, "inference", "severe",
-                                   "c"); /* the largest of those that are all in order */
+                                   "c"); /* the largest of the sites in order */
     const int row = row_of(&r, "inference");
     check_cell(&r, row, "sites_beyond", 0);
     assert_non_null(strstr(table_cell(r.out, row, "text"), "does not explain it"));
@@ -81,8 +81,8 @@ static void gap_without_tid(void **state) {
     program_free(&r);
 }
 
-/* Evaluation uses the running values of the end: what was off in the first half of training, and is
- * not now, is nothing; the second half alone is enough. */
+/* Evaluation uses the last running values. An offset in the first half of training that is gone
+ * later is not found. The second half suffices for a finding. */
 static void tid_of_the_end(void **state) {
     (void)state;
     write_planted_run(&(plan){"early", 2, .offset = 0.6, .offset_at = -150});
@@ -113,7 +113,7 @@ static void outliers(void **state) {
     program_free(&r);
 }
 
-/* The same spikes, in passes that are the short ends of epochs. */
+/* The same spikes, in the short passes at epoch ends. */
 static void short_passes(void **state) {
     (void)state;
     write_planted_run(&(plan){"short", 1, .spikes_every = 30, .short_every = 30});
@@ -137,12 +137,12 @@ static void nu(void **state) {
     check_cell(&r, row_of(&r, "nu"), "value", 3);
     program_free(&r);
     found(&(plan){"nu turns", 3, .Gamma = 15}, "nu", "notable", "pn", 1.49, 1.51);
-    /* one step, at the site that has the least Gamma at all others */
+    /* one step, at the site with the smallest Gamma in all others */
     found(&(plan){"nu of five", 3, .Gamma = 30, .more_pn = 4}, "nu", "severe", "pn", 2.99, 3.01);
 }
 
-/* nu goes through the start-up of running values too; in its first pass it is 0, unless the run
-   took it over. */
+/* nu is also judged during the burn-in of running values. In its first pass it is 0, unless the run
+ * continues another. */
 static void nu_early(void **state) {
     plan p = {"nu", 3, .Gamma = 30, .Gamma_at = 20};
     (void)state;
@@ -154,7 +154,7 @@ static void nu_early(void **state) {
     program_free(&r);
     p.Gamma_at = 45;
     r = check_found(&p, "nu", "severe", "pn");
-    holds(&r, "nu", "text", "start-up", false);
+    holds(&r, "nu", "text", "burn-in", false);
     program_free(&r);
     p.Gamma_at = 1;
     write_planted_run(&p);
@@ -188,7 +188,7 @@ static void dead(void **state) {
     found(&(plan){"dead", 1, .dead = 3}, "dead", "notable", "b", 0.374, 0.376);
 }
 
-/* A site that divides by psi does not miss the variance. */
+/* A site that divides by psi does not need the variance. */
 static void dead_by_psi(void **state) {
     (void)state;
     write_planted_run(&(plan){"flat", -1, .own_psi = true});
@@ -225,7 +225,7 @@ static void too_slow(void **state) {
     program_free(&r);
 }
 
-/* 0.999^300 and 0.99^300: running values that the run is too short for. No interval is needed. */
+/* 0.999^300 and 0.99^300: the run is too short for these running values. No interval is needed. */
 static void too_short(void **state) {
     (void)state;
     found(&(plan){"start", 2, .alpha = 0.999, .anew = true}, "alpha", "notable", "c", 0.7406,
@@ -255,7 +255,7 @@ static void collapse(void **state) {
     found(&(plan){"collapse", -1, .collapses = true}, "embedding", "notable", "-", 0.1, 0.3);
 }
 
-/* Other noise is no fault. */
+/* Other noise is not a fault. */
 static void no_false_alarm(void **state) {
     (void)state;
     for (uint32_t seed = 1; seed <= 12; seed++) {
@@ -266,7 +266,7 @@ static void no_false_alarm(void **state) {
     }
 }
 
-/* -- ranking, missing statistics, files that are not whole ------------------------------------ */
+/* -- ranking, missing statistics, incomplete files -------------------------------------------- */
 
 static void ranking(void **state) {
     (void)state;
@@ -285,7 +285,7 @@ static void ranking(void **state) {
     program_free(&r);
 }
 
-/* A command can be copied whatever the file is called, and however long that is. */
+/* A command can be copied whatever the file's name and its length. */
 static void path_of_words(void **state) {
     (void)state;
     if (!have_gnuplot()) return;
@@ -381,8 +381,9 @@ static void wrong(void **state) {
     program_free(&r);
 }
 
-/* Memory that fails behind the questions, while the head is written (the fourth sixth of a short
- * run's allocations), is told as any other. All allocations are a row of `make torture`. */
+/* Allocation failures after the questions, while the head is written, are reported as any other.
+ * They are in the fourth sixth of a short run's allocations. `make torture` fails every
+ * allocation. */
 static void no_memory(void **state) {
     (void)state;
     long last = 0, failed = 0;
@@ -421,7 +422,7 @@ static void samples(void **state) {
     program_free(&r);
 }
 
-/* Ranges that are in the program are those that the recorded runs have. */
+/* The program's ranges equal the ranges of the recorded runs. */
 static void ranges(void **state) {
     static const char *const made_by[] = {"healthy", "healthy_ranges.h", "harm", "harm_ranges.h"};
     (void)state;
@@ -436,7 +437,8 @@ static void ranges(void **state) {
     }
 }
 
-/* Each line that the commands print, a pattern, is on docs/diagnose.md; one of them has the word. */
+/* Each line printed by the commands, a pattern, is on docs/diagnose.md; one of them contains the
+ * word. */
 static void check_page(const char *commands, const char *word) {
     program_result r =
         program_run("cd \"$STATREC_SAMPLES/..\" && { %s; } | while read -r text; do "
@@ -448,7 +450,7 @@ static void check_page(const char *commands, const char *word) {
     program_free(&r);
 }
 
-/* Ranges and limits of docs/diagnose.md are those of the program. */
+/* Ranges and limits of docs/diagnose.md equal the program's. */
 static void documented(void **state) {
     (void)state;
     /* harm: least to largest (runs) */
@@ -463,7 +465,7 @@ static void documented(void **state) {
     check_page("sed -n '/^ *X(/s/^ *X(\\([a-z0-9_]*\\), \"\\([a-z]*\\)\", \\(.*\\)).*/`\\1`, \\2, "
                "\\3/p' src/diagnose/healthy_ranges.h | sed 's/, / | /g'",
                "`tid_var`");
-    /* limits, 1.5 times the largest: of vision runs (and at least of watched ones) */
+    /* limits, 1.5 times the largest: vision runs (at least the watched ones' limit) */
     check_page("awk -F'[(,]' '/^ *X\\(/ && $5 {limit = 1.5 * $5; "
                "if ($3 ~ /vision/) vision[$2] = limit; if ($3 ~ /watched/ && vision[$2]) "
                "printf \"`%s`.*| %.3g (%.3g) |\\n\", $2, vision[$2], "

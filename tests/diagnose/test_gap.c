@@ -1,5 +1,5 @@
-/* What running statistics cost in evaluation: judged in the unit of the metric, by its interval,
- * trend and part of the difference to another run; and what is said where it is not measured. */
+/* The cost of running statistics in evaluation: judged in the unit of the metric, by its interval,
+ * trend and part of the difference from another run. Also the text if it was not measured. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool told(double value, double low, double high) {
     return gap_is_told(&g);
 }
 
-/* A value at the limit is found; an interval that touches zero does not exclude it. */
+/* A value at the limit is found; an interval that reaches zero does not exclude it. */
 static void limits(void **state) {
     const double least = nextafter(0, 1);
     (void)state;
@@ -49,7 +49,7 @@ static void check_gap(const program_result *r, double value, double far) {
     check_within(table_real(r->out, row, "high"), value + far, 1e-4);
 }
 
-/* Ten evaluations, every 30 steps. One that is missing among others is a choice of the host. */
+/* Ten evaluations, every 30 steps. A missing one among them is the host program's choice. */
 static void validation_ends(void **state) {
     (void)state;
     program_result r =
@@ -69,7 +69,7 @@ static void validation_ends(void **state) {
     program_free(&r);
 }
 
-/* Evaluations 6 to 10 are of the second half: 0.03 + 0.005 (k - 5.5); Student's t is 2.7764. */
+/* Evaluations 6 to 10 are in the second half: 0.03 + 0.005 (k - 5.5); Student's t is 2.7764. */
 static void grows(void **state) {
     (void)state;
     program_result r = check_found(&(plan){"grows", -1, .cost = 0.03, .cost_grows = 0.005},
@@ -118,7 +118,8 @@ static void severities(void **state) {
     program_free(&r);
 }
 
-/* An interval that holds the limit tells nothing, whatever its value: not healthy, not found. */
+/* An interval that contains the limit is inconclusive, whatever its value: not healthy, not
+ * found. */
 static void uneven(void **state) {
     static const double cost[] = {0.02, 0.005, -0.02};
     (void)state;
@@ -160,7 +161,7 @@ static void other_metrics(void **state) {
     }
 }
 
-/* What smoothing adds to a loss is no part of what it costs. */
+/* The loss added by label smoothing is not part of the cost. */
 static void without_smoothing(void **state) {
     (void)state;
     program_result r = advice((plan){"nll", -1, .cost = 0.001, .nll_cost = 0.03});
@@ -177,7 +178,7 @@ static void without_smoothing(void **state) {
     program_free(&r);
 }
 
-/* -- beside another run ---------------------------------------------------------------------- */
+/* -- compared with another run --------------------------------------------------------------- */
 
 /* The gap is 0.045 in the last third; without it the run is 0.03 better than the other. */
 static void part_of_difference(void **state) {
@@ -208,7 +209,7 @@ static void part_of_difference(void **state) {
     program_free(&r);
 }
 
-/* A value beyond the limit whose interval reaches below it is not found, and not called usual. */
+/* A value beyond the limit whose interval reaches below it is neither found nor called usual. */
 #define AT_LIMIT 0.2105
 static void at_the_limit(void **state) {
     (void)state;
@@ -252,7 +253,7 @@ static void not_measured(void **state) {
     program_free(&r);
 }
 
-/* PN divides by one psi in training and evaluation: no gap can be. */
+/* PN divides by the same psi in training and evaluation: a gap is impossible. */
 static void nothing_to_measure(void **state) {
     (void)state;
     write_planted_run(
@@ -262,7 +263,7 @@ static void nothing_to_measure(void **state) {
     program_free(&r);
 }
 
-/* The causes come first in what to try. */
+/* The advice lists the causes first. */
 static void causes(void **state) {
     (void)state;
     plan p = {"gap", -1, .cost = 0.03, .method = "bn",
@@ -288,8 +289,8 @@ static void causes(void **state) {
 
 /* -- psi ------------------------------------------------------------------------------------- */
 
-/* The same distance, of what divides: batches of more power than the running psi2. PN has one psi
- * for training and evaluation, which is no gap. */
+/* The same distance, of the divisor: batches with more power than the running psi2. PN has one psi
+ * for training and evaluation, so it has no gap. */
 static void psi_alone(void **state) {
     (void)state;
     program_result r = check_found(&(plan){"psi", 3, .psi = 1.3, .without_pairs = true},
@@ -314,7 +315,7 @@ static void psi_alone(void **state) {
     program_free(&r);
 }
 
-/* Its limit is that of sigma, in whose place psi stands, and the one that is told. */
+/* Its limit equals the limit of sigma, which psi replaces, and is the reported one. */
 static void psi_limit(void **state) {
     (void)state;
     write_planted_run(&(plan){.name = "psi", .site = 3, .psi = 1.5});
@@ -340,7 +341,7 @@ static void psi_limit(void **state) {
     program_free(&r);
 }
 
-/* A psi that a site does not divide by is no discrepancy of its. */
+/* A psi that a site does not divide by is not a discrepancy. */
 static void unused_psi(void **state) {
     (void)state;
     program_result r = advice((plan){.name = "psi", .site = -1, .unused_psi = 3});
@@ -387,8 +388,8 @@ static void check_nothing(const program_result *r, const char *run) {
     assert_int_equal(rows, diagnose_question_count);
 }
 
-/* Two trainings that differ in the norm alone. In batches of one sentence length BN loses in
- * evaluation what it wins by batch statistics; its discrepancy is usual. */
+/* Two trainings that differ only in the norm. With batches of one sentence length, BN loses in
+ * evaluation as much as it gains from batch statistics. Its discrepancy is usual. */
 static void recorded(void **state) {
     (void)state;
     program_result r = program_run(
@@ -423,8 +424,8 @@ static void recorded(void **state) {
     program_free(&r);
 }
 
-/* Of the last evaluation of that run, which statistics give back how much: the numbers of
- * docs/diagnose.md are those of the tables that statrec evaluate wrote. */
+/* Parts of the cost recovered by each kind of statistics at the run's last evaluation. The numbers
+ * of docs/diagnose.md equal the tables written by statrec evaluate. */
 static void recorded_causes(void **state) {
     (void)state;
     program_result r = program_run(

@@ -1,4 +1,4 @@
-/* test_judged.c -- which steps a diagnosis judges, and where a limit ends. */
+/* test_judged.c -- the steps that a diagnosis judges, and the edge of a limit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 static int64_t room = 64 << 20;
 
-/* Instead of memory_limit.c. */
+/* Replaces the function of memory_limit.c. */
 int64_t column_memory_limit(void) {
     return room;
 }
@@ -26,8 +26,8 @@ static verdict judged(answer a, double value, double low, double high) {
     return a.verdict;
 }
 
-/* Something is found beyond the limit, not at it; the nearer end counts, or the value of a single
-   step. */
+/* A value is found beyond the limit, not at it. The nearer end of the interval counts, or the value
+ * of a single step. */
 static void limits(void **state) {
     (void)state;
     const double limit = 0.3, above = nextafter(limit, 1), below = nextafter(limit, 0);
@@ -52,8 +52,8 @@ static void check_bounds(const estimate *e, bool there) {
         fail_msg("%g is outside of %g to %g", e->value, e->low, e->high);
 }
 
-/* From LEAST_STEPS finite values on there is an interval around the value; of a constant it is a
-   point. */
+/* From LEAST_STEPS finite values on, an interval contains the value; for a constant it is a
+ * point. */
 static void intervals(void **state) {
     (void)state;
     double value[LEAST_STEPS + 1], one[LEAST_STEPS + 1];
@@ -79,7 +79,7 @@ static void intervals(void **state) {
     }
 }
 
-/* Of independent values both ends are about 1.96 standard errors away. */
+/* For independent values both ends are about 1.96 standard errors away. */
 static void interval_ends(void **state) {
     (void)state;
     enum { COUNT = 400 };
@@ -99,7 +99,7 @@ static void interval_ends(void **state) {
     assert_in_range((uintmax_t)(100 * (mean - e.low) / far), 75, 130);
 }
 
-/* Blocks of a tail are as long as the median's: of dependent steps, longer than one step. */
+/* Blocks for a tail are as long as the median's: longer than one step if steps are dependent. */
 static void interval_of_tail(void **state) {
     (void)state;
     enum { COUNT = 600, RESAMPLES = 1000 };
@@ -141,8 +141,8 @@ static void close_planted(opened *o) {
     sr_run_close(o->run);
 }
 
-/* alpha 0.9 needs 44 steps: 45 is the first that is judged, and of discrepancies the first of the
-   second half. */
+/* alpha 0.9 needs 44 steps: step 45 is the first judged one. Discrepancies are judged in the second
+ * half only. */
 static void first_steps(void **state) {
     (void)state;
     static const struct { int steps, half; } run[] = {{300, 151}, {301, 151}, {299, 150}};
@@ -177,8 +177,8 @@ static void expect_same(double got, double want) {
     if (!(isnan(got) && isnan(want))) check_equals(got, want);
 }
 
-/* Columns of two sites fit, of four: what is kept is of the site, the statistic and the steps that
- * are asked for, in any order, whatever was asked before. */
+/* The cache holds columns of two of four sites. It returns the requested site, statistic and steps,
+ * in any order, whatever was requested before. */
 static void kept_columns_are_those_of_the_file(void **state) {
     (void)state;
     static const char *const names[] = {"dist_mu", "rows",    "dist_sigma2", "dx_norm",
@@ -211,7 +211,7 @@ static void kept_columns_are_those_of_the_file(void **state) {
     close_planted(&o);
 }
 
-/* -- the running average again --------------------------------------------------------------- */
+/* -- recomputed running averages ------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -225,7 +225,8 @@ static double median(const double *value, int64_t count) {
     return 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
 }
 
-/* Distances with the weight alpha, from the run's running mean at row `first` of /vectors. */
+/* Distances with the weight alpha, starting from the run's running mean at row `first` of
+ * /vectors. */
 static void distances(const sr_runfile *run, int64_t first, int64_t count, double alpha,
                       double *value) {
     enum { WIDTH = 8 };
@@ -248,7 +249,8 @@ static void distances(const sr_runfile *run, int64_t first, int64_t count, doubl
 static const double alphas[] = {0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
 enum { ALPHAS = sizeof alphas / sizeof alphas[0] };
 
-/* The weight whose median distance is least without the first `skip` steps; its distances. */
+/* Returns the weight with the smallest median distance without the first `skip` steps; best: its
+ * distances. */
 static double best_weight(const opened *o, int64_t skip, double best[400]) {
     double other[400], least = INFINITY, weight = NAN;
     for (int i = 0; i < ALPHAS; i++) {
@@ -259,8 +261,8 @@ static double best_weight(const opened *o, int64_t skip, double best[400]) {
     return weight;
 }
 
-/* All averages begin at the same value: the first LEAST_STEPS steps, in which they part, are not
-   judged. */
+/* All averages start at the same value. The first LEAST_STEPS steps, while they separate, are not
+ * judged. */
 static void lag_without_first(void **state) {
     (void)state;
     opened o;
@@ -280,8 +282,8 @@ static void lag_without_first(void **state) {
     close_planted(&o);
 }
 
-/* Nor do they choose the best weight: here the averages begin far away, so that those that forget
- * soon are the best of all steps, but no weight below the run's is the best of the later ones. */
+/* The first steps do not select the best weight either. Here the averages start far away, so short
+ * memories are best over all steps. In the later steps no weight below the run's is best. */
 static void best_without_first(void **state) {
     (void)state;
     opened o;

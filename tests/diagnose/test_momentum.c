@@ -1,5 +1,5 @@
-/* test_momentum.c -- do the running values move as they should: runs with a running mean that a
- * test moves itself, each of the cases that a host can meet, and its number. */
+/* test_momentum.c -- whether running values move correctly. Runs with a running mean that the test
+ * moves itself, each case that a host program can meet, and its number. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,31 +13,31 @@
 
 enum { STEPS = 120, WIDTH = 8, SITES = 5 };
 
-/* Of the sites from `first` on; the others are as they should be. */
+/* Applies to the sites from `first` on; the others are in order. */
 typedef struct motion_plan {
-    const char *ranks;  /* of the file; NULL: one process */
+    const char *ranks;  /* ranks in the file; NULL: one process */
     int first;          /* site */
-    double alpha;       /* of the sites, as recorded; 0: 0.9 */
-    double momentum;    /* that is used; 0: 1 - alpha */
-    int updates;        /* by the same batch, in a step; 0: 1 */
-    int passes;         /* batches that are merged into one of a step; 0: 1 */
+    double alpha;       /* alpha of the sites, as recorded; 0: 0.9 */
+    double momentum;    /* momentum in use; 0: 1 - alpha */
+    int updates;        /* by the same batch, per step; 0: 1 */
+    int passes;         /* batches merged into one per step; 0: 1 */
     bool counted;       /* `passes` is recorded */
     int rest_to;        /* steps before this one do not move it */
     int rest_from;      /* nor steps from this one on; 0: all do */
     int absent_to;      /* steps before this one do not record it */
     int bad_at;         /* the batch of this step is not finite; 0: none */
-    bool bad_loss;      /* and no loss from there on */
-    double rank_offset; /* of the merged batch mean from the rank's own */
+    bool bad_loss;      /* the loss is missing from there on */
+    double rank_offset; /* merged batch mean minus the rank's mean */
     double padded;      /* rows over the valid ones; their mean is 2 above, and enters mu alone */
     int rows;           /* 0: 4096 */
     bool same;          /* every batch is the same */
     bool unbiased;      /* running variance */
-    bool single;        /* running values in float, which rest by rounding */
+    bool single;        /* running values in float, which stop moving by rounding */
     bool silent;        /* no mu_moved and mu_apart */
     double noise;       /* of mu_B; 0: 0.05 */
-    double drift;       /* of the mean in a step */
+    double drift;       /* of the mean per step */
     int steps;          /* 0: STEPS */
-    const char *config; /* of statrec train; NULL: a host's own */
+    const char *config; /* of statrec train; NULL: another host program */
 } motion_plan;
 
 typedef struct site_state {
@@ -48,7 +48,7 @@ typedef struct batch_values {
     double mu_B[WIDTH], sigma2_B[WIDTH];
 } batch_values;
 
-/* One batch mean moves the running values. */
+/* Moves the running values by one batch mean. */
 static void move(const motion_plan *p, site_state *s, const double *mu_B, const double *sigma2_B) {
     const double alpha = 1 - planted_or(p->momentum, 1 - planted_or(p->alpha, 0.9));
     const double rows = planted_or(p->rows, 4096), wider = p->unbiased ? rows / (rows - 1) : 1;
@@ -63,7 +63,7 @@ static bool rests(const motion_plan *p, int step) {
     return step < p->rest_to || (p->rest_from && step >= p->rest_from);
 }
 
-/* The batch of the step, merged of its passes; each moves s. */
+/* Merges the passes of the step into one batch; each pass moves s. */
 static batch_values pass_step(const motion_plan *p, int step, site_state *s, uint32_t *seed) {
     const int passes = (int)planted_or(p->passes, 1), updates = (int)planted_or(p->updates, 1);
     batch_values all = {{0}, {0}};
@@ -181,7 +181,7 @@ static void in_time(void **state) {
     static const double alphas[] = {0.9, 0.5, 0.99};
     for (int i = 0; i < 3; i++)
         check_case((motion_plan){.alpha = alphas[i]}, "in-order", "-", "a", 1, 1e-4, "");
-    /* other means, by which batches of a step need not average to the same move */
+    /* other means, which give different moves for the batches of a step */
     check_case((motion_plan){.noise = 3}, "in-order", "-", "a", 1, 1e-4, "");
     program_result r = diagnose("");
     if (!strstr(r.out, " < 0.9, > 1.1 ")) fail_msg("not both limits in: %s", r.out);
@@ -204,14 +204,14 @@ static void twice(void **state) {
     program_free(&r);
 }
 
-/* Every site, three of them in words. */
+/* All sites; the text names three. */
 static void many_sites(void **state) {
     (void)state;
     check_case((motion_plan){.updates = 2}, "found", "notable", "a", 2, 1e-3,
                "of one update 0.1). The same at 2 more sites.");
 }
 
-/* Accumulation: four batches that differ are one; v is 1 - 0.9^4 = 0.344. */
+/* Accumulation: four different batches are one; v is 1 - 0.9^4 = 0.344. */
 static void accumulated(void **state) {
     (void)state;
     const motion_plan p = {.first = 1, .passes = 4, .counted = true, .noise = 0.2};
@@ -221,15 +221,15 @@ static void accumulated(void **state) {
     /* two SAM passes are both counted */
     check_case((motion_plan){.first = 4, .passes = 2, .counted = true}, "found", "minor", "e", 2,
                0.2, "two moves an update, one for each of the two passes");
-    /* the file alone says that passes are merged */
+    /* only the file shows that passes are merged */
     check_case((motion_plan){.passes = 4}, "found", "minor", "a", 4, 0.6, "four passes");
-    /* each of two passes is made again for its gradient */
+    /* each of two passes is recomputed for its gradient */
     check_case((motion_plan){.first = 4, .passes = 2, .updates = 2, .counted = true}, "found",
                "notable", "e", 4, 0.4, "updated four times a step");
 }
 
-/* A mean that drifts by c a step is c/(1 - a) away, a the weight over a step: 0.9^4 = 0.656 and the
- * best, 0.5, differ by 1.45. */
+/* A mean that drifts by c per step is c/(1 - a) away, where a is the weight over a step. 0.9^4 =
+ * 0.656 and the best weight, 0.5, differ by 1.45. */
 static void accumulated_lag(void **state) {
     (void)state;
     motion_plan p = {.first = 4, .passes = 4, .counted = true, .noise = 0.02, .drift = 0.05};
@@ -258,8 +258,8 @@ static void slower(void **state) {
                log(0.98) / log(0.9), 1e-3, "move as by 0.192 updates a step");
 }
 
-/* Rows that are no part of mu_B draw the running mean elsewhere; of statrec train they do not. A
- * fifth of the rows draws mu by 0.4; mu_B - mu has the variance s^2 2/(1 + alpha) beside it. */
+/* Rows outside mu_B move the running mean elsewhere; in statrec train they do not. A fifth of the
+ * rows moves mu by 0.4. Without them mu_B - mu has the variance s^2 2/(1 + alpha). */
 static void padding(void **state) {
     (void)state;
     const motion_plan p = {.first = 3, .padded = 0.25, .noise = 0.5, .steps = 3000};
@@ -277,7 +277,7 @@ static void padding(void **state) {
     motion_plan trained = p;
     trained.config = "norm = bn\n";
     check_case(trained, "found", "notable", "d", k, 0.03, "their alpha is not the recorded one");
-    /* more updates are none of padding */
+    /* padding does not explain more updates */
     motion_plan more = p;
     more.updates = 4;
     r = tell(more);
@@ -297,8 +297,8 @@ static void never(void **state) {
     program_free(&r);
 }
 
-/* A frozen norm thaws at model.train() in step 60, whether its steps before are recorded or
- * not. */
+/* A frozen norm starts to move at model.train() in step 60, whether or not earlier steps are
+ * recorded. */
 static void begins(void **state) {
     (void)state;
     check_case((motion_plan){.first = 1, .rest_to = 60}, "found", "notable", "b", 60, 1e-9,
@@ -317,15 +317,15 @@ static void stops(void **state) {
     check_case((motion_plan){.first = 4, .rest_from = 91}, "found", "notable", "e", 91, 1e-9,
                "At e the running values stop moving at step 91.");
     check_case((motion_plan){.first = 4, .rest_from = STEPS}, "in-order", "-", "a", 1, 1e-3, "");
-    /* as it was to */
+    /* as configured */
     check_case((motion_plan){.rest_from = 61, .config = "freeze-stats = 0.5\n"}, "in-order", "-",
                "a", 1, 1e-3, "");
     check_case((motion_plan){.rest_from = 61, .config = "freeze-stats = 1\n"}, "found", "notable",
                "a", 61, 1e-9, "stop moving at step 61");
 }
 
-/* Two batches of 5 and of 64 rows, one of each repeated: PyTorch's running variance has the divisor
- * n - 1. */
+/* Runs with 5 and with 64 rows, each repeating one batch: PyTorch's running variance has the
+ * divisor n - 1. */
 static void divisor(void **state) {
     (void)state;
     const motion_plan five = {.rows = 5, .same = true, .unbiased = true, .steps = 300};
@@ -353,7 +353,7 @@ static void divisor(void **state) {
     holds(&r, "momentum", "text", "divisor", false);
     check_text(&r, row_of(&r, "momentum"), "verdict", "in-order");
     program_free(&r);
-    /* another deviation of that size is a drift */
+    /* another deviation of this size is a drift */
     more = five;
     more.same = false, more.noise = 0.1;
     r = tell(more);
@@ -366,8 +366,8 @@ static void divisor(void **state) {
     program_free(&r);
 }
 
-/* One batch that overflows leaves NaN in the buffers of c and those behind it; weights are sound,
- * so the loss goes on. */
+/* A batch that overflows leaves NaN in the buffers of c and later sites. The weights are valid, so
+ * the loss stays finite. */
 static void not_finite(void **state) {
     (void)state;
     for (int silent = 0; silent < 2; silent++) {
@@ -386,7 +386,7 @@ static void not_finite(void **state) {
         advises(&r, "divergence", "loss scaler", true);
         program_free(&r);
     }
-    /* a loss that is lost, too, is divergence */
+    /* if the loss is not finite either, it is divergence */
     program_result r = tell((motion_plan){.first = 2, .bad_at = 50, .bad_loss = true});
     check_text(&r, row_of(&r, "divergence"), "severity", "severe");
     advises(&r, "divergence", "a lower learning rate", true);
@@ -394,7 +394,7 @@ static void not_finite(void **state) {
     program_free(&r);
 }
 
-/* Buffers of rank 0, whose data differ from the others', against the statistics of all. */
+/* Buffers of rank 0, whose data differ from the other ranks', against the statistics of all. */
 static void other_rank(void **state) {
     (void)state;
     const motion_plan p = {.ranks = "all of 4", .first = 3, .rank_offset = 1.39};
@@ -411,7 +411,7 @@ static void other_rank(void **state) {
     motion_plan mixed = p;
     mixed.padded = 0.02;
     check_case(mixed, "found", "notable", "d", 1.39, 0.06, "those of one rank");
-    /* a small distance too, where the file says whose buffers they are */
+    /* also a small distance, if the file names the buffers of rank 0 */
     motion_plan near = p;
     near.ranks = "all of 4; running statistics: buffers of rank 0", near.rank_offset = 0.19,
     near.steps = 3000;
@@ -421,7 +421,7 @@ static void other_rank(void **state) {
     r = tell(near);
     holds(&r, "momentum", "text", "one rank", false);
     program_free(&r);
-    /* one process, or ranks whose data are alike, have nothing of it */
+    /* a single process, or ranks with similar data, do not show it */
     motion_plan own = p;
     own.ranks = "rank 0 of 4";
     r = tell(own);

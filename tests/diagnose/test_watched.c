@@ -1,5 +1,5 @@
-/* What is usual in watched models: ranges of their own, and false alarms in healthy trainings of
- * PyTorch (sample_runs/watched), by which no range was made. */
+/* Usual ranges of watched models, and false alarms in healthy trainings of PyTorch
+ * (sample_runs/watched). These trainings did not contribute to the ranges. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static double limit_of(plan p, const char *question) {
     return limit;
 }
 
-/* The limits of watched models are no lower; of other programs they are those of statrec train. */
+/* The limits of watched models are not lower. Other programs have the limits of statrec train. */
 static void limits(void **state) {
     static const char *const questions[] = {"gradient", "outliers", "rows", "alike"};
     (void)state;
@@ -33,7 +33,7 @@ static void limits(void **state) {
     }
 }
 
-/* A fraction that watched models usually have, and one that they have not. */
+/* A fraction that is usual for watched models, and one that is not. */
 static void gradient(void **state) {
     (void)state;
     found(&(plan){"gradient", 2, .gradient = 8}, "gradient", "notable", "c", 0.3, 0.5);
@@ -90,7 +90,7 @@ static void false_alarms(void **state) {
     program_free(&r);
 }
 
-/* The ranges are those of other trainings. */
+/* The ranges come from other trainings. */
 static void other_trainings(void **state) {
     (void)state;
     program_result r =

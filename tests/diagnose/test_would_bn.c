@@ -1,4 +1,4 @@
-/* statrec diagnose on observed sites of runs that a test records: would BN work there? */
+/* statrec diagnose on observed sites of recorded runs: would BN work there? */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "found.h"
 #include "testing/check.h"
 
-/* Sites a, b, c observed; what is beyond is c, and the sites that are left may be tried. */
+/* Sites a, b, c are observed; c is beyond the limit. BN may be tried at the other sites. */
 static void would_bn(void **state) {
     char words[128];
     (void)state;
@@ -49,7 +49,7 @@ static void would_bn(void **state) {
     program_free(&r);
 }
 
-/* A site is beyond by either discrepancy, whichever the row is about. */
+/* A site is beyond the limit by either discrepancy, whichever the row reports. */
 static void would_bn_either(void **state) {
     (void)state;
     program_result r = advice((plan){"both", 2, .offset = 0.4, .sigma = 1.3, .all_observed = true});
@@ -61,7 +61,7 @@ static void would_bn_either(void **state) {
     program_free(&r);
 }
 
-/* Runs of statrec train are given the option, in front of what they have for it. */
+/* For runs of statrec train the option is given, prepended to the run's value. */
 static void would_bn_placed(void **state) {
     plan p = {"observed", 2, .offset = 0.4, .all_observed = true,
               .config = "norm-at = a=rmsnorm\n"};
@@ -79,7 +79,7 @@ static void would_bn_placed(void **state) {
     says(&r, "would-bn", "are 1 of 3 sites.");
     says(&r, "would-bn", "are 2 of them (--norm-at 'b=bn,c=bn', the others");
     program_free(&r);
-    /* with nothing but sites that may have BN, and none that the file leaves out */
+    /* all sites may have BN, and the file leaves out none */
     p = (plan){"all", -1, .all_observed = true, .more_pn = -1, .config = "record-sites = *\n"};
     write_planted_run(&p);
     r = diagnose("--format tsv");
@@ -108,7 +108,7 @@ static void would_bn_healthy(void **state) {
     program_free(&r);
 }
 
-/* An interval that holds the limit is neither; such a site is not one to be tried. */
+/* An interval that contains the limit is inconclusive; such a site is not suggested. */
 static void would_bn_open(void **state) {
     (void)state;
     write_planted_run(&(plan){"observed", 2, .offset = 0.4, .all_observed = true});
@@ -126,8 +126,7 @@ static void would_bn_open(void **state) {
     program_free(&r);
 }
 
-/* More samples of the same kind do not help where they are alike; of independent rows there is
-   nothing to say. */
+/* More samples do not help if the rows of a sample are alike; independent rows need no remark. */
 static void would_bn_alike(void **state) {
     (void)state;
     write_planted_run(&(plan){"alike", 1, .samples = 1024, .noise = 0.12, .all_observed = true});
@@ -160,7 +159,8 @@ static void would_bn_not_asked(void **state) {
     program_free(&r);
 }
 
-/* Nobody evaluates with the observer's statistics: a finding says what BN would meet. */
+/* Evaluation does not use the observer's statistics: a finding describes the input that BN would
+ * get. */
 static void dead_observed(void **state) {
     (void)state;
     program_result r =

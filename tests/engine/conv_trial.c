@@ -37,7 +37,7 @@ double *conv_trial_zeros(int64_t count) {
     return x;
 }
 
-/* The contribution of one output number. */
+/* Adds the contribution of one output element. */
 static void trial_output(conv_trial *t, int64_t n, int64_t i, int64_t j, int64_t o) {
     const conv_shape *s = &t->s;
     int64_t at = ((n * s->out_height + i) * s->out_width + j) * s->out + o;

@@ -68,7 +68,7 @@ static tensor *product_self(tape *t, tensor *const *in, void *row) {
     return op_add(t, in[0], op_multiply(t, in[0], in[0]));
 }
 
-/* a the axis. */
+/* a: the axis. */
 static tensor *concat(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     return op_concat(t, in, case_inputs(c), c->a);
@@ -79,7 +79,7 @@ static tensor *concat_self(tape *t, tensor *const *in, void *row) {
     return op_concat(t, (tensor *[]){in[0], in[1], in[0]}, 3, c->a);
 }
 
-/* a the axis, b the first of two. */
+/* a: the axis, b: the first of two. */
 static tensor *slice(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     return op_slice(t, in[0], c->a, c->b, 2);
@@ -106,13 +106,13 @@ static tensor *dropout_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, in[0], dropout(t, in, row));
 }
 
-/* -- rows by number ---------------------------------------------------------------------------- */
+/* -- row lookup -------------------------------------------------------------------------------- */
 
 enum { PAD = 1 };
 static const int32_t words[12] = {5, 3, 0, 2, 7, 2, 0, 6, 4, 4, 5, 0};
 static const int32_t tokens[12] = {5, 3, 0, 2, 7, 2, PAD, PAD, 4, 4, 5, PAD};
 
-/* a sentences of b tokens, p the factor. */
+/* a: sentences of b tokens, p: the factor. */
 static tensor *embedding(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     return op_embedding(t, in[0], c->extra, c->a, c->b, c->p, NULL, PAD);
@@ -128,8 +128,8 @@ static tensor *embedding_positions(tape *t, tensor *const *in, void *row) {
     return op_embedding(t, in[0], c->extra, c->a, c->b, c->p, table, PAD);
 }
 
-/* Rows of two columns of the first table, of one of the second, a of them; the second table stands
- * for a third column too. */
+/* a rows: two columns from the first table, one from the second. The last column uses the second
+ * table, too. */
 static const int32_t numbers[12] = {5, 3, 0, 2, 7, 2, 1, 1, 4, 4, 0, 0};
 
 static tensor *features(tape *t, tensor *const *in, void *row) {
@@ -140,10 +140,10 @@ static tensor *features(tape *t, tensor *const *in, void *row) {
 
 /* -- attention --------------------------------------------------------------------------------- */
 
-/* Three sentences of up to six keys; the last one hides them all. */
+/* Three sentences of up to six keys; all keys of the last one are hidden. */
 static const uint8_t keys[18] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
 
-/* a heads, b causal, p dropout, extra keys. */
+/* a: heads, b: causal, p: dropout, extra: keys. */
 static tensor *attention(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     return op_attention(t, in[0], in[1], in[2], c->a, 0.7, c->extra, c->b, c->p, NULL);
@@ -163,7 +163,7 @@ static tensor *attention_views(tape *t, tensor *const *in, void *row) {
     return op_attention(t, q, k, in[1], c->a, 1, c->extra, c->b, c->p, NULL);
 }
 
-/* b scaled. */
+/* b: scaled. */
 static tensor *tener(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     return op_tener_attention(t, in[0], in[1], in[2], c->a, c->extra, c->b, c->p, NULL);
@@ -171,7 +171,7 @@ static tensor *tener(tape *t, tensor *const *in, void *row) {
 
 /* -- language models --------------------------------------------------------------------------- */
 
-/* a causal. */
+/* a: causal. */
 static tensor *multilinear(tape *t, tensor *const *in, void *row) {
     const multilinear_inputs m = {in[0], in[1], in[2], in[3], in[4], in[5], in[6]};
     return op_multilinear(t, &m, ((const engine_case *)row)->a);
@@ -183,7 +183,7 @@ static tensor *multilinear_self(tape *t, tensor *const *in, void *row) {
     return op_multilinear(t, &m, ((const engine_case *)row)->a);
 }
 
-/* a heads, b the reach. */
+/* a: heads, b: the reach. */
 static tensor *xl_attention(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     const xl_inputs x = {in[0], in[1], in[2], in[3], in[4], in[5]};
@@ -197,7 +197,7 @@ static tensor *xl_attention_self(tape *t, tensor *const *in, void *row) {
     return op_xl_attention(t, &x, &(xl_options){c->a, c->b, c->p, NULL});
 }
 
-/* Two clusters, one target in the first, none in the second; then some in all. */
+/* Two clusters: one target in the first, none in the second; then some in both. */
 static const int64_t cutoffs[] = {4, 7};
 static const int32_t few_clusters[5] = {0, 5, 3, 1, 0}, all_clusters[5] = {8, 5, 3, 7, 6};
 static const int64_t many_cutoffs[] = {300, 500};
@@ -210,7 +210,7 @@ static tensor *adaptive(tape *t, tensor *const *in, void *row) {
     return op_adaptive_softmax(t, &a, c->extra);
 }
 
-/* Sentences of 4, 1 and 3 words of three tags; tags of padding are none. */
+/* Sentences of 4, 1 and 3 words with three tags; padding has invalid tags. */
 static const uint8_t said[12] = {1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1};
 static const int32_t tags[12] = {0, 1, 1, 2, 2, -1, -1, -1, -1, 0, 0, 1};
 static const int32_t no_tags[2];
@@ -226,7 +226,7 @@ static tensor *crf_twice(tape *t, tensor *const *in, void *row) {
     return op_add(t, op_scale(t, crf(t, in, row), 0.5), crf(t, in, row));
 }
 
-/* a the width. */
+/* a: the width. */
 static tensor *windows(tape *t, tensor *const *in, void *row) {
     return op_unfold(t, in[0], ((const engine_case *)row)->a);
 }
@@ -257,20 +257,20 @@ static tensor *sum_twice(tape *t, tensor *const *in, void *row) {
 
 static const int32_t targets[6] = {0, 6, PAD, 3, PAD, 2};
 
-/* a ignored target, b smoothing form, p smoothing. */
+/* a: ignored target, b: smoothing form, p: smoothing. */
 static tensor *cross_entropy(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     return op_cross_entropy(t, in[0], c->extra, c->a, -1, c->p, c->b, NULL);
 }
 
-/* Rows of the loss twice, scaled: the gradient of the logits gets two contributions. */
+/* Uses the rows of the loss twice, scaled: the gradient of the logits gets two contributions. */
 static tensor *cross_entropy_twice(tape *t, tensor *const *in, void *row) {
     return op_add(t, op_scale(t, cross_entropy(t, in, row), 0.5), cross_entropy(t, in, row));
 }
 
 static const int32_t many_targets[40];
 
-/* -- products ---------------------------------------------------------------------------------- */
+/* -- matrix products --------------------------------------------------------------------------- */
 
 static tensor *linear(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
@@ -281,7 +281,7 @@ static tensor *linear_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, in[0], linear(t, in, row));
 }
 
-/* Three of x, the last without a bias, as an attention has them: y0 y1 + y2. */
+/* Three products of x, the last without a bias, as in attention: y0 y1 + y2. */
 static tensor *linears(tape *t, tensor *const *in, void *row) {
     (void)row;
     tensor *y[3], *const w[3] = {in[1], in[2], in[3]}, *const b[3] = {in[4], in[5], NULL};
@@ -289,7 +289,7 @@ static tensor *linears(tape *t, tensor *const *in, void *row) {
     return op_add(t, op_multiply(t, y[0], y[1]), y[2]);
 }
 
-/* Nobody takes the second; the sum hands its gradient to the first, which keeps it. */
+/* The second result is unused. The sum passes its gradient to the first result, which keeps it. */
 static tensor *linears_unused(tape *t, tensor *const *in, void *row) {
     (void)row;
     tensor *y[3], *const w[3] = {in[1], in[2], in[3]}, *const b[3] = {NULL, in[4], NULL};
@@ -297,7 +297,7 @@ static tensor *linears_unused(tape *t, tensor *const *in, void *row) {
     return y[1] ? op_add(t, y[0], y[2]) : NULL;
 }
 
-/* One weight is two of them, and one result is taken twice. */
+/* Two of the three weights are the same tensor, and one result is used twice. */
 static tensor *linears_tied(tape *t, tensor *const *in, void *row) {
     (void)row;
     tensor *y[3], *const w[3] = {in[1], in[2], in[1]}, *const b[3] = {in[3], NULL, in[3]};
@@ -305,14 +305,14 @@ static tensor *linears_tied(tape *t, tensor *const *in, void *row) {
     return op_add(t, op_multiply(t, y[1], y[2]), op_add(t, y[0], y[0]));
 }
 
-/* a heads: queries, keys and values are one result. */
+/* a: heads. Queries, keys and values are the same tensor. */
 static tensor *attention_of_linear(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     tensor *y = op_linear(t, in[0], in[1], NULL);
     return op_attention(t, y, y, y, c->a, 1, NULL, c->b, c->p, NULL);
 }
 
-/* -- sums that hand their gradient on ---------------------------------------------------------- */
+/* -- sums that pass their gradient on ---------------------------------------------------------- */
 
 static tensor *reshape_of_sum(tape *t, tensor *const *in, void *row) {
     (void)row;
@@ -324,7 +324,7 @@ static tensor *sum_of_views(tape *t, tensor *const *in, void *row) {
     return op_add(t, tape_reshape(t, in[0], 1, (int64_t[]){20}), in[0]);
 }
 
-/* One sum that two take: the later one hands on, or the earlier one. */
+/* A sum with two readers: the later one passes the gradient on, or the earlier one. */
 static tensor *sum_and_reader(tape *t, tensor *const *in, void *row) {
     (void)row;
     tensor *z = op_add(t, in[0], in[1]);
@@ -339,7 +339,7 @@ static tensor *reader_and_sum(tape *t, tensor *const *in, void *row) {
 
 /* -- images ------------------------------------------------------------------------------------ */
 
-/* a stride, b padding. */
+/* a: stride, b: padding. */
 static tensor *conv2d(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     return op_conv2d(t, in[0], in[1], c->a, c->b);
@@ -354,7 +354,7 @@ static tensor *conv2d_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, in[0], conv2d(t, in, row));
 }
 
-/* a stride, b channels. */
+/* a: stride, b: channels. */
 static tensor *shortcut(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     return op_shortcut(t, in[0], c->a, c->b);
@@ -364,7 +364,7 @@ static tensor *shortcut_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, shortcut(t, in, row), shortcut(t, in, row));
 }
 
-/* extra mask */
+/* extra: mask. */
 static tensor *masked_mean(tape *t, tensor *const *in, void *row) {
     return op_masked_mean(t, in[0], ((const engine_case *)row)->extra);
 }
@@ -382,7 +382,7 @@ static tensor *average_pool_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, average_pool(t, in, row), average_pool(t, in, row));
 }
 
-/* a window, b stride. */
+/* a: window, b: stride. */
 static tensor *max_pool(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     return op_max_pool(t, in[0], c->a, c->b);
@@ -648,7 +648,7 @@ const engine_case engine_cases[] = {
     {.name = "masked mean twice, large", .build = masked_mean_skip,
      .input = {SHAPE3(7, 40, 100)}, .large = true},
     {.name = "max pool", .build = max_pool,
-     .input = {SHAPE4(2, 5, 4, 2)}, .a = 2, .b = 2}, /* no two values within a step of each other */
+     .input = {SHAPE4(2, 5, 4, 2)}, .a = 2, .b = 2}, /* all values differ by more than a step */
     {.name = "max pool of windows that overlap", .build = max_pool,
      .input = {SHAPE4(2, 5, 6, 1)}, .a = 3, .b = 2},
     {.name = "max pool with gaps", .build = max_pool,

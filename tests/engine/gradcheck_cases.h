@@ -1,4 +1,4 @@
-/* gradcheck_cases.h -- the table of operations that test_cases.c puts through the same checks. */
+/* gradcheck_cases.h -- the table of operations that test_cases.c checks. */
 #ifndef TESTS_ENGINE_GRADCHECK_CASES_H
 #define TESTS_ENGINE_GRADCHECK_CASES_H
 
@@ -8,7 +8,7 @@
 enum { CASE_INPUTS = 7 };
 
 typedef struct case_input {
-    int rank; /* 0: no such input */
+    int rank; /* 0: the op lacks this input */
     int64_t dim[4];
     bool optional; /* the op accepts NULL for it */
 } case_input;

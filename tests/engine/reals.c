@@ -61,7 +61,7 @@ void reals_check_tape(const tape *t) {
     if (why) fail_msg("%s: %s", sr_status_name(why->status), why->text);
 }
 
-/* sum(y dy) as an op of its own. */
+/* sum(y dy) as a separate op. */
 static void dot_backward(tape *t, const tape_node *node) {
     const real *dy = node->kept;
     bool add;

@@ -9,7 +9,7 @@
 
 /* malloc'd, normal(0, 1) from the seed, exact in float. */
 real *reals_random(int64_t count, uint64_t seed);
-/* As check_near_double, for any `real`. */
+/* As check_near_double, for any type `real`. */
 void reals_check(const char *name, const real *got, const double *want, int64_t count, double rtol,
                  double atol);
 /* The same for two arrays of `real`. */
@@ -18,13 +18,14 @@ void reals_check_same(const char *name, const real *got, const real *want, int64
 /* Fails unless equal byte for byte. */
 void reals_check_bytes(const char *name, const real *got, const real *want, int64_t count);
 
-/* A tape in training mode, recording; fails the test when there is none. */
+/* A tape in training mode that records; fails the test if none can be created. */
 tape *reals_tape(int threads);
-/* A tensor of the tape that wants a gradient, values as reals_random. */
+/* A tensor of the tape that requires a gradient; values as reals_random. */
 tensor *reals_tensor(tape *t, int rank, const int64_t *dim, uint64_t seed);
-/* Fails the test with the tape's failure, if it has one. */
+/* Fails the test with the tape's failure, if any. */
 void reals_check_tape(const tape *t);
-/* y's gradient becomes dy [count of y], then every gradient of the tape: the loss is sum(y dy). */
+/* Sets y's gradient to dy [count of y] and computes all gradients of the tape: the loss is sum(y
+ * dy). */
 void reals_backward(tape *t, tensor *y, const real *dy);
 
 #endif

@@ -1,5 +1,5 @@
-/* The adaptive softmax: whatever the cut-offs, the probabilities of all words sum to 1; which
- * column is which cluster; refusals. (Vectors: tests/train/vectors_language.c.) */
+/* The adaptive softmax: the probabilities of all words sum to 1 for any cut-offs; the column of
+ * each cluster; errors. (Vectors: tests/train/vectors_language.c.) */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static void probabilities_sum_to_one(void **state) {
     for (int n = 0; n <= 4; n++) check_within(whole(n, cutoff), 1, 1e-5);
 }
 
-/* Words 0, 1 | 2 | 3, 4 with every weight 0 and cluster biases log 3, log 5: the head's four
- * columns weigh 1, 1, 3, 5, and the last of them is the first cluster. */
+/* Words 0, 1 | 2 | 3, 4, all weights 0, cluster biases log 3 and log 5. The head's four columns
+ * have weights 1, 1, 3, 5; the last column is the first cluster. */
 static void last_column_is_the_first_cluster(void **state) {
     (void)state;
     static const int64_t cutoff[] = {2, 3};

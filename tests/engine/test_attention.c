@@ -70,7 +70,7 @@ static double dot(const real *a, const real *b, int64_t n) {
     return sum;
 }
 
-/* P of query i, not yet dropped. */
+/* P of query i, before dropout. */
 static void plain_weights(const problem *c, int64_t b, int64_t i, const real *q, const real *k,
                           double *P) {
     int64_t dh = c->d / c->heads;
@@ -84,7 +84,7 @@ static void plain_weights(const problem *c, int64_t b, int64_t i, const real *q,
     for (int64_t j = 0; j < c->Tk; j++) P[j] = sum > 0 ? P[j] / sum : 0;
 }
 
-/* Mask factors of query i: the op draws by place in its padded array of weights. */
+/* Mask factors of query i: the op draws by index in its padded array of weights. */
 static void plain_factors(const problem *c, const dropout_mask *m, int64_t row, double *factor) {
     int64_t lanes = 64 / (int64_t)sizeof(real), stride = (c->Tk + lanes - 1) / lanes * lanes;
     for (int64_t j = 0; j < c->Tk; j++) {
@@ -225,7 +225,7 @@ static void every_key_hidden_gives_zero(void **state) {
     inputs_free(in);
 }
 
-/* A NaN query spoils its own row only; NaN keys spoil what sees them. */
+/* A NaN query affects its own row only; NaN keys affect the queries that see them. */
 static void nan_is_data(void **state) {
     (void)state;
     const problem c = {2, 3, 4, 4, 1, NULL, true, 0, 0};

@@ -1,6 +1,6 @@
-/* What the attentions report of their weights against plain loops in double: over shapes, masks,
- * dropout and threads; queries that do not count or see nothing; y has the same bytes with a report
- * and without. */
+/* The attentions' reports of their weights, against plain loops in double: shapes, masks, dropout,
+ * threads, queries that are masked or see no key. y has the same bytes with and without a
+ * report. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ typedef struct masks {
     uint8_t key[B * MOST], query[B * MOST];
 } masks;
 
-/* The last sentence has neither key nor query. */
+/* The last sentence has no key. */
 static void masks_make(masks *m, const problem *c) {
     rng r = rng_create(8);
     for (int64_t i = 0; i < B * MOST; i++) {
@@ -34,7 +34,7 @@ static void masks_make(masks *m, const problem *c) {
     }
 }
 
-/* What query i of a head finds: false where it sees no key. */
+/* Largest logit and entropy of a head's query i; false if it sees no key. */
 static bool plain_query(const double *S, const uint8_t *hidden, int64_t n, double *largest,
                         double *entropy) {
     double m = -INFINITY, sum = 0;
@@ -114,7 +114,7 @@ static void plain_loops(void **state) {
         check_problem(&problems[i], largest, entropy);
 }
 
-/* Bytes, not only numbers. */
+/* Compares bytes, not only values. */
 static void threads_agree(void **state) {
     (void)state;
     double one[2][HEADS], more[2][HEADS];
@@ -143,7 +143,7 @@ static void nobody_counts(void **state) {
     gradcheck_tensor_free(x);
 }
 
-/* A key that is as good as any other: ln n of n keys; one that outweighs all: 0. */
+/* n equal keys have entropy ln n; a single dominant key has 0. */
 static void known_entropies(void **state) {
     (void)state;
     double largest[1], entropy[1], queries[1];
@@ -168,8 +168,7 @@ static void known_entropies(void **state) {
 
 /* -- relative positions */
 
-/* Without positions and biases it is scaled attention whose query i of T sees K - T + i + 1
-   keys. */
+/* Without positions and biases, it is scaled attention: query i of T sees K - T + i + 1 keys. */
 static void relative_positions(void **state) {
     (void)state;
     enum { T = 5, K = 9 };

@@ -1,5 +1,5 @@
-/* Products in bfloat16: the rounding number by number, gemm_bf16 against sums in double of rounded
- * operands, linear layers and convolutions against their definitions in ops, the same bytes for any
+/* Products in bfloat16: rounding of single numbers, and gemm_bf16 against double sums of rounded
+ * operands. Also linear layers and convolutions against their definitions, and equal bytes for any
  * number of threads. */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void rounding(void **state) {
                                     {-1 - 3 * 0x1p-9f, -1 - 0x1p-7f}, /* nearer to the next */
                                     {2 - 0x1p-9f, 2},           /* the carry reaches the exponent */
                                     {0x1.fep127f, 0x1.fep127f}, /* the largest */
-                                    {0x1.fefffep127f, 0x1.fep127f}, /* below the half way beyond */
+                                    {0x1.fefffep127f, 0x1.fep127f}, /* below half way to the next */
                                     {0x1.ffp127f, INFINITY},
                                     {-INFINITY, -INFINITY}};
     for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
@@ -45,7 +45,7 @@ static void rounding(void **state) {
 }
 
 typedef struct sizes {
-    int64_t m, n, k, more; /* more: columns of memory behind each row */
+    int64_t m, n, k, more; /* more: columns of memory after each row */
     double beta;
 } sizes;
 
@@ -75,7 +75,7 @@ static void check_product(const sizes *s, bool ta, bool tb) {
             want[i * ldc + j] = sum;
         }
     for (int64_t i = 0; s->beta == 0 && i < size;
-         i++) /* c is not read, what is behind its rows stays */
+         i++) /* c is not read; memory after its rows stays unchanged */
         if (i % ldc < s->n) c[i] = other[i] = again[i] = (real)NAN;
     scratch_memory room = {0};
     sr_failure why = {0};
@@ -102,7 +102,7 @@ static void products(void **state) {
             check_product(&cases[i], transposed & 1, transposed & 2);
 }
 
-/* A row that is not a number spoils its row of c alone, also where zeros fill a tile. */
+/* A NaN in a row affects only its row of c, also if zeros fill a tile. */
 static void not_numbers(void **state) {
     (void)state;
     enum { M = 3, N = 5, K = 7 };
@@ -116,7 +116,7 @@ static void not_numbers(void **state) {
     free(room.start);
 }
 
-/* -- ops: what tape.bf16 means */
+/* -- ops: the effect of tape.bf16 */
 
 typedef struct op_case {
     tape *t;
@@ -130,7 +130,7 @@ static void round_tensor(tensor *x) {
 
 typedef tensor *build_fn(tape *t, tensor *x, tensor *w, tensor *b);
 
-/* before: operands are rounded by hand, for the op in float. */
+/* before: operands are rounded beforehand, for the op in float. */
 static op_case op_run(build_fn *build, const int64_t *x, const int64_t *w, bool bf16, bool before) {
     op_case o = {.t = reals_tape(bf16 ? 2 : 1)};
     const int rank = x[2] ? 4 : 2;
@@ -152,7 +152,7 @@ static void op_free(op_case *o) {
     free(o->dy);
 }
 
-/* Sums in another order may round to the other neighbour: one unit of bfloat16. */
+/* Another order of summation may round to the other neighbour: one unit of bfloat16. */
 static void check_op(build_fn *build, const int64_t *x, const int64_t *w) {
     op_case got = op_run(build, x, w, true, false), want = op_run(build, x, w, false, true);
     reals_check_same("y", got.y->value, want.y->value, want.y->count, 0x1p-7, 1e-4);
@@ -164,7 +164,7 @@ static void check_op(build_fn *build, const int64_t *x, const int64_t *w) {
     double most = 0;
     for (int64_t i = 0; i < plain.w->count; i++)
         most = fmax(most, fabs((double)(plain.w->grad[i] - got.w->grad[i])));
-    check_above(most, 1e-3); /* and not what float gives */
+    check_above(most, 1e-3); /* and unlike float */
     op_free(&got), op_free(&want), op_free(&plain);
 }
 

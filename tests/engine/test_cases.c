@@ -1,6 +1,6 @@
-/* Every row of gradcheck_cases.c: gradients against differences, the same bytes on any number of
- * threads, NULL inputs, no recording, inputs without gradient, gradients that add, and memory that
- * runs out at every allocation. */
+/* Every row of gradcheck_cases.c: gradients against differences, equal bytes for any number of
+ * threads, NULL inputs. Also no recording, inputs without gradient, accumulated gradients, and a
+ * failure of every allocation. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const double STEP = 1e-5, TOLERANCE = 1e-6;
 static const double STEP = 4e-3, TOLERANCE = 2e-3;
 #endif
 
-/* Inputs of a row, one tape, and what came out. */
+/* Inputs of a row, one tape, and the results. */
 typedef struct bench {
     const engine_case *row;
     tensor *in[CASE_INPUTS];
@@ -102,9 +102,9 @@ static void gradients(void **state) {
     }
 }
 
-/* -- a gradient check that cannot fail would pass everything above: what an op may do wrong ---- */
+/* -- the gradient check must detect faulty ops ------------------------------------------------- */
 
-/* y = x^2, whose backward function is wrong in one way. */
+/* y = x^2, with a backward function that is wrong in one way. */
 typedef enum {
     RIGHT,
     WRONG_FACTOR,
@@ -142,7 +142,7 @@ static void squares_again(tape *t, const tape_node *node) {
     if (is == MAKES_OTHER_BYTES) node->out->value[x->count - 1] *= (real)1.0001;
 }
 
-/* Behind it a product, which reads the squares. */
+/* Squares, read by a product. */
 static tensor *squares_op(tape *t, tensor *const *in, void *context) {
     squares *s = tape_alloc(t, sizeof *s);
     tensor *y = tape_like(t, in[0]);
@@ -254,7 +254,7 @@ static void inputs_without_gradient(void **state) {
     }
 }
 
-/* On gradients as they are. */
+/* Leaves the gradients' memory unchanged before it runs. */
 static void run_again(bench *b) {
     tape_reset(b->tape, rng_create(3), true, true);
     b->y = b->row->build(b->tape, b->in, (void *)b->row);
@@ -264,7 +264,7 @@ static void run_again(bench *b) {
     bench_fail_with_tape(b);
 }
 
-/* A gradient that is begun is added to; one that is not is written, whatever its memory holds. */
+/* An existing gradient is added to; otherwise it is written, whatever its memory holds. */
 static void check_begun(const bench *once, int input, bool begun) {
     const tensor *had = once->in[input];
     bench b = bench_create(once->row, 2);
@@ -293,7 +293,7 @@ static void gradients_add(void **state) {
     }
 }
 
-/* Inputs i and j are one tensor, whose gradient is the sum of theirs. */
+/* Inputs i and j are the same tensor; its gradient is the sum of theirs. */
 static void check_one_tensor(const engine_case *row, int i, int j, bool begun) {
     bench two = bench_create(row, 2), one = bench_create(row, 2);
     tensor *x = one.in[i], *other = one.in[j];
@@ -354,8 +354,8 @@ static void memory_runs_out(void **state) {
     }
 }
 
-/* A deep chain needs a few gradients at a time, not one a layer; branches and other sizes beside it
- * get what they should. y = sum over layers of relu(...relu(x + x)...): the gradient of x is
+/* A deep chain needs memory for a few gradients, not for one per layer. Branches and other sizes
+ * get correct gradients. y = sum over layers of relu(...relu(x + x)...): the gradient of x is
  * known. */
 static void gradients_share_memory(void **state) {
     (void)state;
@@ -381,7 +381,7 @@ static void gradients_share_memory(void **state) {
     const size_t before = arena_used(t->arena);
     tape_backward(t, loss, 1);
     assert_true(arena_used(t->arena) - before < 6 * N * sizeof(real));
-    /* dot_backward's weights stand for dL/dh; every layer doubles them where x > 0 */
+    /* dot_backward's weights are dL/dh; every layer doubles them where x > 0 */
     real *weight = calloc(N, sizeof *weight);
     tensor same = {.rank = 1,
                    .dim = {N, 1, 1, 1},

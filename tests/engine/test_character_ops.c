@@ -1,5 +1,5 @@
-/* op_unfold and op_masked_max, and both with op_linear between them: a 1-D convolution over
- * characters and its maximum against plain loops in double; what padding does. */
+/* op_unfold and op_masked_max. With op_linear between them they are a 1-D convolution over
+ * characters and its maximum: against plain loops in double, with padding. */
 #include <math.h>
 #include <string.h>
 
@@ -44,7 +44,8 @@ static void maximum_of_special_values(void **state) {
     tape_free(t);
 }
 
-/* Of equal values the first has the gradient; a word without characters gives 0 and passes none. */
+/* The first of equal values gets the gradient; a word without characters gives 0 and passes
+ * none. */
 static void ties_and_empty_words(void **state) {
     (void)state;
     tape *t = reals_tape(1);
@@ -58,8 +59,8 @@ static void ties_and_empty_words(void **state) {
     tape_free(t);
 }
 
-/* Features of one word by the definition: the convolution at each of its characters, with zeros in
- * front of the first and behind the last, then the maximum, then ReLU. */
+/* Features of one word by the definition: the convolution at each character, then the maximum, then
+ * ReLU. Zeros pad the first and last character. */
 static void plain_word(const tensor *x, const tensor *w, const tensor *b, int64_t n, double *y) {
     for (int f = 0; f < F; f++) {
         double best = -INFINITY;
@@ -79,7 +80,7 @@ static void plain_word(const tensor *x, const tensor *w, const tensor *b, int64_
     }
 }
 
-/* Embeddings of padding are zero, as the pad row of the table is. */
+/* Embeddings of padding are zero, as the table's pad row. */
 static void convolution_over_characters(void **state) {
     (void)state;
     tape *t = reals_tape(2);

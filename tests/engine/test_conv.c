@@ -1,6 +1,6 @@
-/* op_conv2d against loops in double (whole chunks, parts of chunks, odd shapes); im2col by itself;
- * adding to gradients that exist; same bytes for any number of threads and on every call; central
- * differences; wrong shapes. */
+/* op_conv2d against loops in double: whole chunks, partial chunks, odd shapes. Also im2col alone,
+ * accumulated gradients, equal bytes for any number of threads and every call, central differences,
+ * wrong shapes. */
 #include <stdlib.h>
 
 #include "conv_trial.h"
@@ -30,7 +30,7 @@ static layer layer_create(tape *t, const conv_trial *from) {
 static void layer_run(tape *t, layer *l, const conv_trial *from) {
     l->y = op_conv2d(t, l->x, l->w, (int)from->s.stride, (int)from->s.pad);
     reals_backward(t, l->y, from->dy);
-    t->last = NULL; /* the nodes have had their turn */
+    t->last = NULL; /* the nodes have been run */
 }
 
 static void check_scaled(const char *name, const real *got, const double *want, int64_t count,
@@ -81,7 +81,7 @@ static void check_reference(const conv_trial *from, int threads) {
     free(got);
 }
 
-/* The shapes of ResNet20 at several batch sizes, and shapes nobody blocks for. */
+/* The shapes of ResNet20 at several batch sizes, and shapes that no blocking is designed for. */
 static void values_and_gradients(void **state) {
     (void)state;
     const conv_shape shapes[] = {
@@ -124,7 +124,7 @@ static void same_bytes_for_any_threads(void **state) {
     }
 }
 
-/* Differences of float sums say nothing. */
+/* Differences of float sums are too inexact. */
 #ifndef REAL_DOUBLE
 #define DOUBLE_TESTS
 #else

@@ -1,6 +1,6 @@
-/* conv_winograd.c against loops in double: its rounding beside that of direct sums, at the shapes
- * of the models; shapes that tiles do not divide, adding, same bytes for any number of threads;
- * which shapes it takes; that the op takes it and the direct op does not. */
+/* conv_winograd.c against loops in double. Its rounding beside direct sums, at the models' shapes;
+ * shapes that tiles do not divide; accumulation; equal bytes for any number of threads. Also the
+ * shapes that it supports, and its use by op_conv2d but not by the direct op. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 static const double epsilon = sizeof(real) == 4 ? FLT_EPSILON : DBL_EPSILON;
 static const char *const names[] = {"y", "dx", "dw"};
 
-/* What a pass wrote, and what it should have. */
+/* Result of a pass, and the expected one. */
 typedef struct passed {
     real *got;
     const double *want;
@@ -23,7 +23,7 @@ typedef struct passed {
 } passed;
 
 typedef struct engine {
-    conv_state *state; /* of direct sums */
+    conv_state *state; /* for direct sums */
     scratch_memory memory;
 } engine;
 
@@ -60,7 +60,7 @@ static void close_engine(engine *e) {
     free(e->memory.start);
 }
 
-/* Root of the mean square of the error over that of the values. */
+/* Root mean square error, relative to the root mean square of the values. */
 static double relative_error(const passed *p) {
     double error = 0, size = 0;
     for (int64_t i = 0; i < p->count; i++) {
@@ -70,9 +70,9 @@ static double relative_error(const passed *p) {
     return sqrt(error / size);
 }
 
-/* Of floats: in double the loops themselves round as much. y and dx are sums over K channels of
- * rounding that is as random: at most 1.3 sqrt(K) epsilon; dw, over images and in parts, 8 epsilon.
- * With the points 0, +-1, +-2 it would be twice as much. */
+/* For float only: in double the loops round as much. y and dx sum random rounding over K channels:
+ * at most 1.3 sqrt(K) epsilon. dw, over images and in parts: 8 epsilon. The points 0, +-1, +-2
+ * would give twice as much. */
 static void rounding(void **unused) {
     (void)unused;
     if (sizeof(real) != sizeof(float)) skip();
@@ -100,7 +100,7 @@ static void rounding(void **unused) {
     close_engine(&e);
 }
 
-/* Strips wider than a block, last strips and tiles that reach out, several chunks. */
+/* Rows of tiles wider than a block, last rows and tiles that reach out, several chunks. */
 static const int64_t odd[][5] = {{1, 4, 139, 16, 16}, {3, 7, 6, 16, 32}, {17, 3, 3, 32, 16},
                                  {9, 13, 4, 48, 16},  {1, 3, 4, 16, 80}, {11, 8, 15, 16, 16}};
 enum { ODD = sizeof odd / sizeof odd[0] };
@@ -157,7 +157,7 @@ static void same_bytes_for_any_threads(void **unused) {
     close_engine(&e);
 }
 
-/* Vectors of more than 16 bytes. */
+/* Does the build have vectors of more than 16 bytes? */
 #ifdef __AVX__
 static const bool wide = true;
 #else
@@ -197,8 +197,8 @@ static void run_op(tape *t, const conv_trial *from, bool direct, tensor *of[3]) 
     of[0] = y, of[1] = x, of[2] = w;
 }
 
-/* An op's passes are minimal filtering where it pays, the direct op's never are, byte for byte; and
- * these bytes differ. */
+/* An op's passes use Winograd if it pays, and the direct op's never do, byte for byte. Both kinds
+ * of bytes differ. */
 static void ops_of_both_kinds(void **unused) {
     (void)unused;
     engine e = open_engine();
@@ -228,7 +228,7 @@ static void memory_that_is_not_there(void **unused) {
     void *small = scratch_memory_of(&m, 100, &why);
     assert_non_null(small);
     assert_ptr_equal(scratch_memory_of(&m, 90, &why), small);
-#ifndef __SANITIZE_ADDRESS__ /* which ends a program that asks for so much */
+#ifndef __SANITIZE_ADDRESS__ /* which ends a program that requests this much */
     assert_null(scratch_memory_of(&m, SIZE_MAX / 4, &why));
     check_failure(&why, SR_MEMORY, "out of memory for");
 #endif

@@ -9,7 +9,7 @@
 
 enum { B = 4, T = 5, MOST_TAGS = 4, MOST_PATHS = 1024 };
 
-/* Words in front, behind, alone and with one between them left out. */
+/* Sentences: all words; one in the middle; two at the start; three with a gap. */
 static const uint8_t mask[B * T] = {1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 1, 1, 0};
 
 typedef struct fixture {
@@ -48,7 +48,7 @@ static double log_softmax(const fixture *f, int place, int tag) {
     return (double)x[tag] - log(sum);
 }
 
-/* allowed NULL: nothing is forbidden. */
+/* allowed NULL: all transitions are allowed. */
 static double path_score(const fixture *f, const int *place, int L, const int *y,
                          const uint8_t *allowed) {
     const int K = f->K, side = K + 2;
@@ -66,8 +66,8 @@ static double path_score(const fixture *f, const int *place, int L, const int *y
     return score;
 }
 
-/* Tags of path number n: the first word's are the highest digit, so that paths come in the order of
- * their tags. */
+/* Tags of path number n. The first word's tag is the highest digit, so paths are sorted by their
+ * tags. */
 static void path_of(int n, int K, int L, int *y) {
     for (int t = L - 1; t >= 0; t--, n /= K) y[t] = n % K;
 }
@@ -78,9 +78,9 @@ static int paths(int K, int L) {
     return n;
 }
 
-/* -- sums over all of them */
+/* -- sums over all paths */
 
-/* nll of a sentence; its gradients, times dy, are added. */
+/* nll of a sentence; adds its gradients times dy. */
 static double enumerate(const fixture *f, int b, double dy, double *logits, double *trans,
                         double *start, double *end) {
     const int K = f->K;
@@ -156,8 +156,8 @@ static void best_path_of_all(void **state) {
         }
 }
 
-/* Everything is equal: tags 0. Then two paths are, one that is lower in its last word and one that
- * is lower in its first. */
+/* All paths are equal: tags 0. Then two are equal: one is lower in its last word, one in its
+ * first. */
 static void lowest_tags_of_equal_paths(void **state) {
     (void)state;
     fixture f = fixture_create(3, 1);
@@ -202,8 +202,8 @@ static void large_numbers(void **state) {
     tape_free(t);
 }
 
-/* A tag that no step leads to, its scores -infinity, is as none: likelihood and gradients of the
- * others are those of a field without it. */
+/* A tag with scores -infinity, which no transition reaches, has no effect. Likelihood and gradients
+ * are as without the tag. */
 static void tag_without_a_way(void **state) {
     (void)state;
     enum { FEW = 3, MANY = FEW + 1 };

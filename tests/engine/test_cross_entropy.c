@@ -1,5 +1,5 @@
-/* op_cross_entropy against PyTorch's numbers and plain sums in double; digits
- * of a tiny loss, counts of the report, NaN, wrong arguments. */
+/* op_cross_entropy against PyTorch's numbers and plain sums in double: digits of a tiny loss,
+ * counts of the report, NaN, wrong arguments. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 typedef struct outcome {
     cross_entropy_report report;
-    double loss;     /* of the tensor */
+    double loss;     /* value of the loss tensor */
     double *dlogits; /* free() it */
 } outcome;
 
@@ -46,7 +46,7 @@ static void pytorch_numbers(void **state) {
     free(o.dlogits);
 }
 
-/* Rows wide enough for several vectors, targets in every place, sums in long double. */
+/* Rows wide enough for several vectors, targets at every index, sums in long double. */
 static void plain_sums(void **state) {
     (void)state;
     enum { ROWS = 37, V = 1003 };
@@ -108,8 +108,7 @@ static void nan_is_data(void **state) {
     free(o.dlogits);
 }
 
-/* Row 0 right, row 1 wrong, row 2 ignored, row 3 tied with a lower class, row 4 tied with a higher.
- */
+/* Row 0 is right, row 1 wrong, row 2 ignored. Rows 3 and 4 tie with a lower and a higher class. */
 static void report_counts(void **state) {
     (void)state;
     real logits[15] = {1, 3, 2, 5, 4, 1, 9, 0, 0, 7, 7, 0, 0, 7, 7};
@@ -137,8 +136,7 @@ static void ignored_rows_are_untouched(void **state) {
     free(o.dlogits);
 }
 
-/* On a reuse_activations tape the gradient of logits that nobody else reads stands where they
-   did. */
+/* On a reuse_activations tape, the gradient of logits without other readers overwrites them. */
 static void over_the_logits(void **state) {
     (void)state;
     enum { ROWS = 5, V = 37 };

@@ -1,4 +1,4 @@
-/* op_dropout: the scaling PyTorch uses, the share dropped, one mask in both passes, streams that do
+/* op_dropout: PyTorch's scaling, the dropped fraction, one mask for both passes, streams that do
  * not repeat, evaluation, wrong arguments. */
 #include <math.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static tensor *ones(tape *t) {
     return x;
 }
 
-/* p is a multiple of 2^-16 within 2^-17 of what was asked: 1/(1-p) moves by that relative to 1-p.
- */
+/* p is a multiple of 2^-16, within 2^-17 of the requested value. 1/(1-p) changes by this much
+ * relative to 1-p. */
 static void scaling(void **state) {
     (void)state;
     for (size_t c = 0; c < sizeof dropout_rate / sizeof *dropout_rate; c++) {
@@ -120,7 +120,7 @@ static void rounding_of_p(void **state) {
     assert_int_equal(dropout_mask_of(1, 1 - 1e-9).threshold, 65535);
 }
 
-/* Seven samples of 333 elements, shared out as 3, 0 and 4: words of the stream are cut. */
+/* Seven samples of 333 elements, divided into 3, 0 and 4: this splits words of the stream. */
 static void shares_drop_what_the_whole_drops(void **state) {
     (void)state;
     enum { SAMPLES = 7, EACH = 333 };

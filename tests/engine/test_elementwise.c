@@ -24,8 +24,8 @@ static void relu_values(void **state) {
     tape_free(t);
 }
 
-/* Whatever is left over by vectors, blocks and chunks, to the last number; twice, so that a
-   gradient is added to. */
+/* Lengths that leave remainders of vectors, blocks and chunks. Two uses of x, so that a gradient is
+ * added to. */
 static void relu_at_any_end(void **state) {
     (void)state;
     static const int64_t length[] = {1, 15, 16, 17, 511, 513, 8192 + 530};
@@ -111,7 +111,7 @@ static void sigmoid_and_tanh_values(void **state) {
     free(x), free(sigmoid), free(hyperbolic);
 }
 
-/* Gradients that nothing else is added to: of tensors of the tape, which parameters are not. */
+/* Gradients without other contributions: tensors of the tape, unlike parameters. */
 static void fresh_gradients(void **state) {
     (void)state;
     enum { N = 20011 };
@@ -151,7 +151,7 @@ static void product_values(void **state) {
     tape_free(t);
 }
 
-/* Numbers that tell their place: 100 i + 10 j + k at [i, j, k]. */
+/* Values that encode their index: 100 i + 10 j + k at [i, j, k]. */
 static tensor *places(tape *t, int64_t I, int64_t J, int64_t K) {
     tensor *x = tape_tensor(t, 3, (int64_t[]){I, J, K});
     assert_non_null(x);
@@ -160,8 +160,8 @@ static tensor *places(tape *t, int64_t I, int64_t J, int64_t K) {
     return x;
 }
 
-/* Every axis, every range: the slice has the numbers of its places, and the slices before, in and
- * behind it make the tensor again. */
+/* Every axis, every range: a slice has the values of its indices. Concatenating the slices before,
+ * in and after the range gives the tensor. */
 static void slices_and_concatenations(void **state) {
     (void)state;
     const int64_t dim[3] = {3, 4, 5};

@@ -19,7 +19,7 @@ static tensor *positions_create(tape *t, int64_t count, int64_t d) {
     return x;
 }
 
-/* Left- and right-padded sentences, twice the same token in one sentence. */
+/* Left- and right-padded sentences; one sentence has the same token twice. */
 static void values_and_gradient(void **state) {
     (void)state;
     tensor *table = gradcheck_tensor(2, (int64_t[]){VOCABULARY, WIDTH}, 1, true);
@@ -60,7 +60,7 @@ static void position_formula(void **state) {
         }
     op_embedding_positions(table, 4, D, 2);
     reals_check("table", table, want, 4 * D, 1e-6, 1e-7);
-    op_embedding_positions(table, 3, 1, 0); /* no room for a sine: the final zero only */
+    op_embedding_positions(table, 3, 1, 0); /* d is too small for a sine: the final zero only */
     for (int p = 0; p < 3; p++) check_equals(table[p], 0);
     op_embedding_positions(table, 3, 2, 0);
     const double narrow[6] = {0, 0, sin(1), cos(1), sin(2), cos(2)};

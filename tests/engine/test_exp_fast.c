@@ -37,7 +37,7 @@ static void test_ulps(void **state) {
 }
 
 #if defined(__AVX512F__)
-/* Sixteen floats next to one another, then some further on: numbers of every kind. */
+/* Sixteen adjacent floats, then a step: all kinds of numbers. */
 static void test_vector(void **state) {
     (void)state;
     for (uint64_t bits = 0; bits < 1ull << 32; bits += 61 * 16) {

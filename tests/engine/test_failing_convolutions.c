@@ -1,5 +1,5 @@
-/* test_failing_convolutions.c -- a convolution while an allocation or a call of oneDNN fails: the
- * tape has the reason, or the result is what it is otherwise. Nothing stays allocated. */
+/* test_failing_convolutions.c -- a convolution while an allocation or a oneDNN call fails. The tape
+ * has the reason, or the result is the usual one. Nothing leaks. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #define DEEDS_WITHOUT_HDF5
 #include <math.h>
@@ -12,7 +12,7 @@
 
 /* -- oneDNN ------------------------------------------------------------------------------------ */
 
-/* Results of its functions; oneDNN's header is for one file alone. */
+/* Status codes of its functions; only one file may include oneDNN's header. */
 enum { DNNL_OUT_OF_MEMORY = 1, DNNL_INVALID_ARGUMENTS = 2, DNNL_UNIMPLEMENTED = 3 };
 static int gives;
 
@@ -62,7 +62,7 @@ static bool set_gradient(tape *t, tensor *y) {
     return grad != NULL;
 }
 
-/* The same convolution twice, so that the second one adds to gradients that exist. */
+/* The same convolution twice: the second adds to existing gradients. */
 static sr_status convolve(sr_failure *why) {
     const conv_shape *s = &trial.s;
     const int64_t one = 1;
@@ -106,7 +106,7 @@ static void test_allocations(void **state) {
     rounded = false;
 }
 
-/* The deed's check of the word memory is for allocations. */
+/* deed_fail_each expects the word memory, which holds only for allocations. */
 static sr_status convolve_with_reason(sr_failure *why) {
     const sr_status status = convolve(why);
     const char *wanted = gives == DNNL_OUT_OF_MEMORY ? "out of memory" : "oneDNN: status 2";

@@ -1,4 +1,4 @@
-/* op_feature_embedding and op_cube against plain loops; numbers outside of the tables. */
+/* op_feature_embedding and op_cube against plain loops; numbers outside the tables. */
 #include <stdlib.h>
 
 #include "engine/ops/ops.h"
@@ -18,7 +18,7 @@ enum {
 static const int32_t number[ROWS * COLUMNS] = {6, 0, 6, 1, 4, 2, 2, 2, 0, 0,
                                                5, 3, 1, 4, 1, 0, 6, 5, 2, 3};
 
-/* The table and the row in it behind column c of y, and the number in that row. */
+/* Returns the index within the embedding row of column c of y; *column: its column of numbers. */
 static int place(int c, int *column) {
     *column = c < WORDS * D ? c / D : WORDS + (c - WORDS * D) / E;
     return c < WORDS * D ? c % D : (c - WORDS * D) % E;

@@ -1,5 +1,5 @@
-/* Products against a triple loop in double, for every way of cutting; same bytes for any number of
- * threads. */
+/* Matrix products against a triple loop in double, for every way of splitting; equal bytes for any
+ * number of threads. */
 #include "engine/gemm/gemm.h"
 #include "engine/gemm/gemm_tiles.h"
 
@@ -16,9 +16,9 @@ typedef struct sizes {
     int64_t m, n, k;
 } sizes;
 
-/* Uncut, cut by rows, by columns, by depth; odd sizes so that the last chunk is a part. Of the
- * products by AMX: one k-block and several, the small operand packed by all threads and cut into
- * parts; by tiles of c with splits of one k-block and of three, and with two stages. */
+/* Not split, split by rows, by columns, by depth; odd sizes, so that the last chunk is partial.
+ * AMX: one k-block and several; the small operand packed by all threads and split. AMX by tiles of
+ * c: splits of one k-block and of three, and two stages. */
 static const sizes cases[] = {
     {1, 1, 1},        {3, 5, 7},        {16, 16, 32},   {33, 31, 29},     {37, 41, 130},
     {1000, 65, 70},   {1023, 128, 127}, {64, 1001, 80}, {127, 4000, 9},   {16, 27, 20000},
@@ -28,7 +28,7 @@ static const sizes cases[] = {
 
 enum { CASES = sizeof cases / sizeof cases[0], PAD = 3 };
 
-/* a, b and c with rows PAD numbers longer than needed. */
+/* a, b and c with rows PAD elements longer than needed. */
 typedef struct trial {
     sizes s;
     bool ta, tb;
@@ -49,7 +49,7 @@ static void trial_free(trial *t) {
     free(t->a), free(t->b), free(t->c);
 }
 
-/* The whole of c, padding untouched. */
+/* All of c; the padding must be untouched. */
 static double *trial_want(const trial *t, double alpha, double beta) {
     double *want = malloc((size_t)(t->s.m * t->ldc) * sizeof *want);
     assert_non_null(want);
@@ -104,7 +104,7 @@ static void check_values_and_threads(void **state) {
             for (int beta = 0; beta < 3; beta++) run_trial(cases[i], t & 1, t & 2, beta * 0.5);
 }
 
-/* The bias joins in the chunks, whatever side is cut. */
+/* The bias is added in the chunks, whichever side is split. */
 static void biased(void **state) {
     (void)state;
     for (int i = 0; i < CASES; i++) {
@@ -126,7 +126,7 @@ static void biased(void **state) {
     }
 }
 
-/* gemm_tiles, which AMX leaves little to, on whole and cut tiles, one stage and several. */
+/* gemm_tiles, which AMX rarely leaves work, on whole and partial tiles, one stage and several. */
 static void by_tiles(void **state) {
     (void)state;
     static const sizes shapes[] = {{128, 128, 1030}, {1000, 65, 70}, {64, 1001, 80},
@@ -159,11 +159,11 @@ static void by_tiles(void **state) {
         free(c), free(one), free(bias), free(want);
         trial_free(&t);
     }
-    if (!fitting) skip(); /* vectors of this build are short */
+    if (!fitting) skip(); /* this build has short vectors */
     assert_int_equal(fitting, 24 * 5);
 }
 
-/* Root of the mean square of c's errors against sums in double. */
+/* Root mean square error of c against sums in double. */
 static double error_of(const trial *t, const real *c, const double *want) {
     double sum = 0;
     for (int64_t i = 0; i < t->s.m; i++)
@@ -174,7 +174,7 @@ static double error_of(const trial *t, const real *c, const double *want) {
     return sqrt(sum / (double)(t->s.m * t->s.n));
 }
 
-/* Sums of floats one after the other. */
+/* Float sums, one term after the other. */
 static void plain_product(const trial *t, real *c) {
     for (int64_t i = 0; i < t->s.m; i++)
         for (int64_t j = 0; j < t->s.n; j++) {
@@ -186,10 +186,10 @@ static void plain_product(const trial *t, real *c) {
         }
 }
 
-/* However gemm multiplies, it is no less exact than floats that are added up in a row. */
+/* gemm is at least as exact as float sums of one term after the other, by any method. */
 static void as_exact_as_plain(void **state) {
     (void)state;
-    if (sizeof(real) != 4) skip(); /* doubles are what errors are measured against */
+    if (sizeof(real) != 4) skip(); /* errors are measured against doubles */
     static const sizes of[] = {{64, 64, 64}, {96, 80, 300}, {70, 64, 3000}};
     for (int i = 0; i < 12; i++) {
         trial t = trial_create(of[i / 4], i & 1, i & 2);
@@ -205,7 +205,7 @@ static void as_exact_as_plain(void **state) {
     }
 }
 
-/* -- numbers that are not finite, or nearly */
+/* -- values that are not finite, or nearly */
 
 static void put_all(trial *t, real x) {
     for (int64_t i = 0; i < t->s.k; i++) t->a[t->ta ? i * t->lda + 5 : 5 * t->lda + i] = x;
@@ -248,7 +248,7 @@ static void put_nothing_but_nan(trial *t) {
     for (int64_t i = 0; i < (t->tb ? t->s.n : t->s.k) * t->ldb; i++) t->b[i] = (real)NAN;
 }
 
-/* The largest numbers round to infinity in fewer bits. */
+/* The largest values round to infinity in fewer bits. */
 static void put_largest(trial *t) {
     put_a(t, 12, 31, 3.4e38F), put_b(t, 50, 2, 3.4e38F);
     for (int64_t j = 0; j < t->s.n; j++) put_b(t, 31, j, (real)1e-10);
@@ -302,8 +302,8 @@ static void chunk_with_alpha(void **state) {
     }
 }
 
-/* A chunk is the same bytes alone, in a region of one thread and in one of three, and leaves the
- * caller's number of threads as it was. */
+/* A chunk has the same bytes alone and in regions of one and three threads. The caller's number of
+ * threads stays unchanged. */
 static void chunk_anywhere(void **state) {
     (void)state;
     omp_set_num_threads(8); /* enough for dnnl_sgemm to cut the depth */

@@ -1,4 +1,4 @@
-/* test_gemm_limits.c -- limits of threads and memory are told in one line before the first
+/* test_gemm_limits.c -- limits of threads and memory are reported in one line before the first
  * product. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 static void test_threads(void **state) {
     (void)state;
     sr_failure why = {0};
-    left = 2; /* beside this one */
+    left = 2; /* in addition to this thread */
     assert_int_equal(gemm_begin(5, &why), SR_IO);
     assert_string_equal(why.text, "thread 4 of 5 does not start: Resource temporarily unavailable");
     assert_non_null(strstr(why.hint, "--threads 3"));
@@ -36,7 +36,7 @@ static void test_threads(void **state) {
     check_ok(gemm_begin(3, &why), &why);
 }
 
-/* In a process of its own: exits with what gemm_begin comes to. */
+/* Runs in a separate process; the exit status is gemm_begin's result. */
 static void begin_within(rlim_t mib, int threads) {
     sr_failure why = {0};
     setrlimit(RLIMIT_AS, &(struct rlimit){mib << 20, mib << 20});

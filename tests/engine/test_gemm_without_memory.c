@@ -1,5 +1,5 @@
-/* test_gemm_without_memory.c -- products whose scratch memory cannot be had: those of floats are
- * made in another way, the others say so and leave c; and products by the libraries alone. */
+/* test_gemm_without_memory.c -- products without memory for scratch. Float products use another
+ * method; the others fail and leave c unchanged. Also products by the libraries alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "testing/check.h"
 #include "testing/failing_malloc.h"
 
-/* Uncut, and cut by rows, columns and depth. */
+/* Not split, and split by rows, columns and depth. */
 static const int64_t sizes[][3] = {{9, 33, 5}, {700, 64, 90}, {64, 900, 80}, {24, 40, 9000}};
 
 typedef struct product {
@@ -63,7 +63,7 @@ static void products_by_libraries(void **state) {
             }
 }
 
-/* Of floats, with and without a bias. */
+/* Float products, with and without a bias. */
 static void floats(void **state) {
     (void)state;
     if (!failing_malloc_there()) skip();

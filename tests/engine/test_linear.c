@@ -1,5 +1,5 @@
-/* op_linear against loops in double, gradients included; adding to gradients that exist; same
- * bytes for any number of threads; wrong shapes. */
+/* op_linear and its gradients against loops in double; accumulated gradients; equal bytes for any
+ * number of threads; wrong shapes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ static void layer_free(layer *l) {
 static tensor *layer_run(layer *l) {
     tensor *y = op_linear(l->t, l->tensor[X], l->tensor[W], l->tensor[B]);
     reals_backward(l->t, y, l->dy);
-    l->t->last = NULL; /* the nodes have had their turn */
+    l->t->last = NULL; /* the nodes have been run */
     return y;
 }
 

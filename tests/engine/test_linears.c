@@ -1,5 +1,5 @@
-/* test_linears.c -- op_linears against op_linear of each weight: values, gradients, whoever gets
-   none. */
+/* test_linears.c -- op_linears against op_linear of each weight: values and gradients, also with an
+ * unused result or a frozen weight. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +11,17 @@
 
 enum { MOST = 4 };
 
-/* unused, frozen: the member whose y nobody reads, whose weight wants no gradient; -1: none. */
+/* unused: the member whose y has no reader; frozen: the one whose weight requires no gradient; -1:
+ * none. */
 typedef struct problem {
     int64_t rows, in, out;
     int count;
     bool biased;
     int unused, frozen;
-    int64_t other; /* rows of the last weight, 0: out */
+    int64_t other; /* rows of the last weight; 0: out */
 } problem;
 
-/* All values that a problem has. */
+/* All tensors of a problem. */
 typedef struct numbers {
     tape *t;
     tensor *x, *w[MOST], *b[MOST], *y[MOST];
@@ -30,7 +31,7 @@ static int64_t out_of(const problem *c, int i) {
     return c->other && i == c->count - 1 ? c->other : c->out;
 }
 
-/* On a tape that has nothing yet. */
+/* Requires an empty tape. */
 static void numbers_fill(numbers *n, const problem *c) {
     n->x = reals_tensor(n->t, 2, (int64_t[]){c->rows, c->in}, 1);
     for (int i = 0; i < c->count; i++) {
@@ -46,7 +47,7 @@ static numbers numbers_create(const problem *c, int threads) {
     return n;
 }
 
-/* The loss is a sum with weights of all y but one. */
+/* The loss is a weighted sum of all y but one. */
 static void numbers_run(numbers *n, const problem *c, int unused, bool together) {
     tensor *loss = NULL;
     if (together)
@@ -80,8 +81,8 @@ static void compare_all(const numbers *got, const numbers *want, const problem *
     }
 }
 
-/* Twice, as gradients add; the second time all are used, so that some weights have a gradient and
-   some have none. */
+/* Two passes, since gradients add. The second uses all results, so some weights have a gradient and
+ * some have none. */
 static void check_problem(const problem *c) {
     numbers got = numbers_create(c, 2), want = numbers_create(c, 2);
     for (int pass = 0; pass < 2; pass++) {
@@ -93,8 +94,8 @@ static void check_problem(const problem *c) {
     tape_free(want.t);
 }
 
-/* Together: columns, rows and depth in one step and in slabs. Apart: outputs that fill no panel,
-   weights of two sizes. */
+/* Grouped: columns, rows and depth in one step and in splits. Separate: outputs that do not fill a
+ * panel, weights of two sizes. */
 static const problem problems[] = {
     {300, 96, 64, 3, true, -1, -1, 0},   {300, 96, 64, 2, false, -1, -1, 0},
     {64, 1100, 64, 3, true, -1, -1, 0},  {1300, 64, 32, 3, true, -1, -1, 0},
@@ -128,7 +129,7 @@ static void same_bytes_for_any_threads(void **state) {
     }
 }
 
-/* What is not finite stays in its rows, columns and products. */
+/* Values that are not finite stay in their rows, columns and products. */
 static void not_finite(void **state) {
     (void)state;
     const problem *c = &problems[0];
@@ -149,7 +150,7 @@ static void not_finite(void **state) {
     tape_free(n.t);
 }
 
-/* In bfloat16 as one by one. */
+/* bfloat16 gives the same bytes as separate products. */
 static void rounded(void **state) {
     (void)state;
     const problem *c = &problems[0];
@@ -164,7 +165,7 @@ static void rounded(void **state) {
     tape_free(want.t);
 }
 
-/* The gradients of y serve what comes behind. */
+/* Later operations reuse the memory of y's gradients. */
 static void memory(void **state) {
     (void)state;
     const problem *c = &problems[0];
@@ -176,7 +177,7 @@ static void memory(void **state) {
     tape_free(n.t);
 }
 
-/* Two losses of one tape: what came of the first is not there for the second. */
+/* Two losses on one tape: the second ignores the first's gradients. */
 static void two_losses(void **state) {
     (void)state;
     const problem *c = &problems[0];
@@ -192,7 +193,7 @@ static void two_losses(void **state) {
     tape_free(want.t);
 }
 
-/* One weight twice is not one product: both would write its gradient. */
+/* One weight used twice is not grouped: both products would write its gradient. */
 static void tied(void **state) {
     (void)state;
     const problem *c = &problems[0];
@@ -208,7 +209,7 @@ static void tied(void **state) {
     tape_free(want.t);
 }
 
-/* Without a backward pass nothing is kept. */
+/* Without a backward pass no node is kept. */
 static void in_evaluation(void **state) {
     (void)state;
     const problem *c = &problems[0];
@@ -222,7 +223,7 @@ static void in_evaluation(void **state) {
     tape_free(n.t);
 }
 
-/* Nothing comes of a tape without memory, wherever it ends. */
+/* A tape that runs out of memory at any allocation returns no result. */
 static void memory_runs_out(void **state) {
     (void)state;
     const problem *c = &problems[0];

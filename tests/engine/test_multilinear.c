@@ -1,4 +1,4 @@
-/* Multi-linear attention against plain loops, with memory in front and two cores, masked and not.
+/* Multi-linear attention against plain loops, with preceding memory and two cores, masked and not.
  * (Vectors: tests/train/vectors_language.c.) */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static double at(const tensor *x, int64_t a, int64_t b, int64_t c) {
     return (double)x->value[(a * x->dim[1] + b) * x->dim[2] + c];
 }
 
-/* T1 + T2 of query i for keys j and k of sequence b, as the formulas have it, core by core. */
+/* T1 + T2 of query i for keys j and k of sequence b by the formulas, one core after the other. */
 static double plain(const multilinear_inputs *in, int b, int i, int j, int k) {
     double sum = 0;
     for (int n = 0; n < CORES; n++)

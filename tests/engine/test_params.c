@@ -1,4 +1,4 @@
-/* test_params.c -- gradients of parameters between one update and the next. */
+/* test_params.c -- parameter gradients between one update and the next. */
 #include <math.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static void check_all(const tensor *x, double want) {
     for (int i = 0; i < COUNT; i++) check_equals((double)x->grad[i], want);
 }
 
-/* What stood there is in no gradient, and passes add until it is forgotten again. */
+/* Previous memory contents are in no gradient; passes add until the next invalidation. */
 static void forgotten(void **state) {
     (void)state;
     two w;
@@ -75,13 +75,13 @@ static void zeroed(void **state) {
     two_close(&w);
 }
 
-/* Each pass reads one of them alone: what the other had in the update before is in no gradient. */
+/* Each pass reads only one of them. The gradient of the other's previous update must not appear. */
 static void taken_in_turn(void **state) {
     (void)state;
     two w;
     two_open(&w);
     tensor *const both[2] = {w.used, w.unused};
-    for (int last = 0; last < 4; last++) { /* the one of the second pass, or of both */
+    for (int last = 0; last < 4; last++) { /* the one read in the second pass, or in both */
         const int order[2] = {last < 2 ? 1 - last : last - 2, last % 2};
         double want[2] = {0, 0};
         params_invalidate_grad(&w.p);
@@ -95,7 +95,7 @@ static void taken_in_turn(void **state) {
     two_close(&w);
 }
 
-/* Blocks are cleared at once: which of them a pass has written is not kept. */
+/* Blocks are cleared together; which of them a pass wrote is not tracked. */
 static void blocks(void **state) {
     (void)state;
     two w;
@@ -112,7 +112,7 @@ static void blocks(void **state) {
     two_close(&w);
 }
 
-/* One more parameter of these numbers is refused, and those before it stay. */
+/* One more parameter of this shape is rejected; the previous ones stay. */
 static void check_refused(const char *name, int64_t rows, int64_t columns, const char *text) {
     two w;
     two_open(&w);
@@ -137,7 +137,7 @@ static void refused(void **state) {
     check_refused("many", INT64_MAX, 1, "parameter many has no numbers, or too many");
 }
 
-/* Each allocation fails; a model without it is as before. */
+/* Each allocation fails; the model then stays unchanged. */
 static void without_memory(void **state) {
     (void)state;
     if (!failing_malloc_there()) skip();

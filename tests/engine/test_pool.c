@@ -1,4 +1,4 @@
-/* op_shortcut, op_max_pool, op_average_pool and op_add_bias by hand; gradients that add; same
+/* op_shortcut, op_max_pool, op_average_pool and op_add_bias by hand; accumulated gradients; equal
  * bytes for any number of threads; wrong shapes. */
 #include <math.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void shortcut_of_equal_shape_is_its_input(void **state) {
     tape_free(t);
 }
 
-/* 70 channels: more than are summed at a time. */
+/* 70 channels: more than one block of the sum. */
 static void average_by_hand(void **state) {
     (void)state;
     tape *t = reals_tape(2);
@@ -87,7 +87,7 @@ static void average_by_hand(void **state) {
     tape_free(t);
 }
 
-/* The place of the window's maximum in x, and its value, by the definition. */
+/* Index in x of the window's maximum by the definition; NaN counts as the largest. */
 static int64_t maximum_at(const tensor *x, int64_t n, int64_t top, int64_t left, int64_t c,
                           int64_t k) {
     int64_t best = -1;
@@ -106,7 +106,7 @@ static bool same_value(real a, real b) {
     return a == b || (isnan((double)a) && isnan((double)b));
 }
 
-/* y and, after two backward passes, the gradients against the definition. */
+/* y, and the gradients after two backward passes, against the definition. */
 static void check_max_pool(const tensor *values, int k, int stride) {
     tape *t = reals_tape(2);
     tensor *x = input(t, values->dim[0], values->dim[1], values->dim[2], values->dim[3]);
@@ -138,17 +138,18 @@ static void max_by_hand(void **state) {
     (void)state;
     tape *t = reals_tape(1);
     tensor *x = input(t, 3, 7, 9, 5);
-    check_max_pool(x, 2, 2); /* a row and a column are left out */
+    check_max_pool(x, 2, 2); /* a row and a column are dropped */
     check_max_pool(x, 3, 1);
     check_max_pool(x, 1, 2);
     check_max_pool(x, 2, 3);
     check_max_pool(x, 7, 1);
     for (int64_t i = 0; i < x->count; i++) x->value[i] = (real)-fabs((double)x->value[i]);
-    check_max_pool(x, 2, 2); /* no zero is larger */
+    check_max_pool(x, 2, 2); /* an initial zero would be larger */
     tape_free(t);
 }
 
-/* Few values: many ties. Then NaN, alone and several in a window, first and last; infinities. */
+/* Few distinct values: many ties. Then NaN, alone and several in a window, first and last;
+ * infinities. */
 static void ties_and_nan(void **state) {
     (void)state;
     tape *t = reals_tape(1);
@@ -178,7 +179,7 @@ static void max_refusals(void **state) {
     tape *t = reals_tape(1);
     assert_null(op_max_pool(t, NULL, 2, 2));
     assert_null(tape_failure(t));
-    assert_null(op_max_pool(t, input(t, 1, 3, 9, 2), 4, 2)); /* wide, and not high enough */
+    assert_null(op_max_pool(t, input(t, 1, 3, 9, 2), 4, 2)); /* wide enough, but not high enough */
     check_failure(tape_failure(t), SR_USAGE, "max_pool: rank 4, images of 3 x 9");
     tape_reset(t, rng_create(1), true, true);
     assert_null(op_max_pool(t, reals_tensor(t, 3, (int64_t[]){9, 9, 9}, 5), 2, 2));
@@ -186,7 +187,7 @@ static void max_refusals(void **state) {
     tape_free(t);
 }
 
-/* More rows than a block of the bias' sum. */
+/* More rows than a block of the bias sum. */
 static void bias_by_hand(void **state) {
     (void)state;
     tape *t = reals_tape(2);
@@ -208,7 +209,7 @@ static void bias_by_hand(void **state) {
     tape_free(t);
 }
 
-/* Two words of three, all of them, none; 70 features: more than are summed at a time. */
+/* Two words of three, all of them, none; 70 features: more than one block of the sum. */
 static void masked_mean_by_hand(void **state) {
     (void)state;
     enum { B = 3, T = 3, D = 70 };
@@ -247,7 +248,7 @@ static tensor *build_max_pool(tape *t, tensor *x) {
     return op_max_pool(t, x, 3, 2);
 }
 
-/* Rows of an image as the words of a sentence. */
+/* Rows of an image as words of a sentence. */
 static tensor *build_masked_mean(tape *t, tensor *x) {
     const int64_t dim[3] = {x->dim[0], x->dim[1] * x->dim[2], x->dim[3]};
     return op_masked_mean(t, tape_reshape(t, x, 3, dim), NULL);

@@ -1,6 +1,5 @@
-/* Rows times a weight against sums in double: sides that fill tiles in part, several steps of the
- * depth, rows that are the same bytes whatever other rows there are, and numbers that are not
- * finite. */
+/* Rows times a weight against sums in double: partially filled tiles, several k-blocks, values that
+ * are not finite. A row has the same bytes whatever the other rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +78,7 @@ static void values_and_threads(void **state) {
     }
 }
 
-/* As exact as floats that are added up in a row: to a unit of the last place of what is added. */
+/* As exact as float sums of one term after the other: to a unit in the last place of the terms. */
 static void exact(void **state) {
     (void)state;
     trial t = trial_create((sizes){64, 600, 64});
@@ -98,7 +97,7 @@ static void exact(void **state) {
     trial_free(&t);
 }
 
-/* Row r of many, alone and as the last of fewer. */
+/* Row r of many rows, alone and as the last of fewer. */
 static void a_row_alone(void **state) {
     (void)state;
     for (int i = 0; i < CASES; i++) {
@@ -126,8 +125,8 @@ static void check_like(const trial *t, const double *want) {
     }
 }
 
-/* A NaN, an infinity and nearly one in rows, whose neighbours keep their bytes; then an infinity in
-   the weight. */
+/* NaN, infinity and a nearly infinite value in rows: neighbouring rows keep their bytes. Then
+ * infinity in the weight. */
 static void not_finite(void **state) {
     (void)state;
     trial t = trial_create((sizes){400, 70, 50});

@@ -1,5 +1,5 @@
-/* Rows of every length: exponentials bit for bit those of exp_fast, their sums and the largest,
- * numbers that are none, and nothing written behind the end. */
+/* Rows of every length: exponentials bit-identical to exp_fast, their sums and maximum, values that
+ * are not finite. No write after the end. */
 #include "testing/check.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static real largest_of(int64_t n, const real *x) {
     return m;
 }
 
-/* The order of the sum that row_math.h gives where it is written by hand. */
+/* The summation order of row_math.h, as in its hand-written code. */
 static double sum_of(int64_t n, const real *e) {
     double lane[8] = {0}, sum = 0;
     for (int64_t i = 0; i < n; i++) lane[i < n / 8 * 8 ? i % 8 : 0] += (double)e[i];
@@ -59,8 +59,8 @@ static void every_length(void **state) {
     }
 }
 
-/* A NaN anywhere is in the sum and never the largest; -inf adds nothing, the largest may be
-   anywhere. */
+/* A NaN anywhere is in the sum and never the maximum. -inf adds nothing. The maximum may be
+ * anywhere. */
 static void every_place(void **state) {
     (void)state;
     for (int64_t n = 1; n <= MOST; n++)
@@ -94,7 +94,8 @@ static void sums_of_logs(void **state) {
     }
 }
 
-/* Softmax in place, and of products with rows, is what its parts make: to the last bit. */
+/* Softmax in place, and softmax of products with rows, equal the composition of their parts bit for
+ * bit. */
 static void shares(void **state) {
     (void)state;
     enum { FEATURES = 40, AT = 3 };
@@ -118,7 +119,7 @@ static void shares(void **state) {
 }
 
 #if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
-/* Their order shows in double alone. */
+/* Only double sums reveal their order. */
 static void orders(void **state) {
     (void)state;
     real x[16];
@@ -126,7 +127,7 @@ static void orders(void **state) {
     __m512d v[8];
     for (uint64_t seed = 0; seed < 100; seed++) {
         fill(x, 16, seed);
-        for (int i = 0; i < 16; i++) x[i] = (real)exp(2 * (double)x[i]); /* sums are rounded */
+        for (int i = 0; i < 16; i++) x[i] = (real)exp(2 * (double)x[i]); /* the sums then round */
         for (int64_t n = 1; n <= 16; n++) {
             const double sum = row_sum_few(n, _mm512_loadu_ps(x)), want = sum_of(n, x);
             assert_memory_equal(&sum, &want, sizeof sum);

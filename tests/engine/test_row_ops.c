@@ -1,5 +1,5 @@
-/* Attention of rows to keys, one by one and many together, against sums in double: odd sizes,
- * scores that overflow an exponential, and the same bytes whatever other rows there are. */
+/* Attention of rows to keys, one by one and grouped, against sums in double: odd sizes, scores that
+ * overflow exp. A row has the same bytes whatever the other rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ enum { D = 120, KEYS = 37, ROWS = 13 };
 typedef struct sizes {
     int heads;
     int64_t keys, rows;
-    double scale; /* of queries and keys */
+    double scale; /* for queries and keys */
 } sizes;
 
 static const sizes cases[] = {{1, 1, 1, 1},  {2, 16, 2, 1},  {3, 17, 5, 1},
@@ -82,7 +82,7 @@ static void attention(void **state) {
         const row_memory m = row_memory_make(D, s->heads, s->keys, key, value, at);
         real *scratch = malloc((size_t)row_memory_scratch(&m, s->rows) * sizeof *scratch);
         assert_non_null(scratch);
-        memset(average, 0x40, sizeof average); /* what was there does not count */
+        memset(average, 0x40, sizeof average); /* previous contents do not matter */
         for (int64_t r = 0; r < s->rows; r++)
             row_attention(D, s->heads, s->keys, q + r * D, keys, values, share, one + r * D);
         row_memory_attention(&m, s->heads, s->rows, q, scratch, average, KEYS, many);

@@ -1,5 +1,5 @@
-/* test_tape.c -- memory of values: what ops have taken serves later results, what a backward
-   function reads does not. */
+/* test_tape.c -- memory of values: released inputs serve later results; values that a backward
+ * function reads do not. */
 #include <stdio.h>
 
 #include "engine/ops/ops.h"
@@ -51,19 +51,19 @@ static void not_consumed(void **state) {
     tape_release_input(t, x, op_scale(t, x, 3));
     assert_non_null(x->value);
     tensor *y = op_scale(t, x, 2);
-    tape_release_input(t, y, op_multiply(t, y, x)); /* that of the op that takes it does */
+    tape_release_input(t, y, op_multiply(t, y, x)); /* the reader's backward function reads it */
     assert_non_null(y->value);
     tensor *z = op_scale(t, x, 2), *view = tape_reshape(t, z, 2, (int64_t[]){2, COUNT / 2});
     tape_release_input(t, z, view);
     tape_release_input(t, view, op_scale(t, view, 2));
     assert_true(z->value && view->value == z->value);
-    tape_release_input(t, &in, op_scale(t, &in, 2)); /* memory of somebody else */
+    tape_release_input(t, &in, op_scale(t, &in, 2)); /* not the tape's memory */
     assert_ptr_equal(in.value, numbers);
     assert_null(tape_release_input(t, NULL, NULL));
     tape_free(t);
 }
 
-/* Nobody reads anything later. */
+/* No later reader exists. */
 static void consumed_in_evaluation(void **state) {
     (void)state;
     tape *t = begin(false);
@@ -73,7 +73,7 @@ static void consumed_in_evaluation(void **state) {
     tensor *z = op_scale(t, &in, 2), *view = tape_reshape(t, z, 2, (int64_t[]){2, COUNT / 2});
     tape_release_input(t, z, view);
     tape_release_input(t, view, op_scale(t, view, 2));
-    assert_true(z->value && view->value == z->value); /* of whom would it be? */
+    assert_true(z->value && view->value == z->value); /* shared, so no single owner */
     tape_free(t);
 }
 
@@ -87,14 +87,14 @@ static void spent(void **state) {
         assert_true((x->value != NULL) == !reuse_activations &&
                     (y->value != NULL) == !reuse_activations);
         check_equals(in.grad[10], 3);
-        check_equals(in.grad[COUNT - 1], 0); /* x was read before it went */
+        check_equals(in.grad[COUNT - 1], 0); /* x was read before its release */
         check_above(loss->value[0], 128.9);
         check_below(loss->value[0], 129.1); /* tanh(-10) .. tanh(53) */
         tape_free(t);
     }
 }
 
-/* The gradient in the place of a value that has one reader, which is the caller. */
+/* The gradient overwrites a value whose only reader is the caller. */
 static void written_over(void **state) {
     (void)state;
     for (int readers = 1; readers <= 2; readers++)
@@ -124,21 +124,21 @@ static void handed(void **state) {
     assert_true(tape_move_grad(y, x));
     assert_true(x->grad == g && x->has_grad && !y->grad);
     g = tape_grad(t, y, &add);
-    assert_false(tape_move_grad(y, x)); /* that one adds */
+    assert_false(tape_move_grad(y, x)); /* a second gradient adds */
     assert_ptr_equal(y->grad, g);
     *leaf(t, &other) = *tape_wrap(t, 1, (int64_t[]){COUNT}, numbers);
     assert_false(tape_move_grad(y, &other));
     other.wants_grad = true;
     other.count--;
-    assert_false(tape_move_grad(y, &other)); /* has not as many numbers */
+    assert_false(tape_move_grad(y, &other)); /* another number of elements */
     assert_true(y->grad == g && !other.grad);
     other.count++;
     assert_true(tape_move_grad(y, &other));
     tape_free(t);
 }
 
-/* The place of dL/dy where x has no gradient yet; memory of its own where somebody is to add, and a
-   second time. */
+/* Takes dL/dy's memory if x has no gradient yet. Takes separate memory if it must add, and the
+ * second time. */
 static void in_place(void **state) {
     (void)state;
     tape *t = begin(true);
@@ -154,21 +154,21 @@ static void in_place(void **state) {
     tape_free(t);
 }
 
-/* Of two ops that work in place, whose gradients add up, behind one that hands its own on. */
+/* Two ops that work in place, with gradients that add, after one that passes its own on. */
 static void passed_in_place(void **state) {
     (void)state;
     tape *t = begin(true);
     tensor in, *x = leaf(t, &in);
-    tensor *y = op_relu(t, x), *z = op_relu(t, x); /* the gradient of y adds to that of z */
+    tensor *y = op_relu(t, x), *z = op_relu(t, x); /* y's gradient adds to z's */
     tape_backward(t, op_sum(t, op_dropout(t, op_add(t, y, z), 0.5)), 1);
-    for (int i = 0; i < COUNT; i++) /* 1 + 1 where it passes, twice that where it is not dropped */
+    for (int i = 0; i < COUNT; i++) /* 1 + 1 if positive, times 2 if kept */
         assert_true(in.grad[i] == 0 || (numbers[i] > 0 && in.grad[i] == 4));
     check_equals(in.grad[0], 0);
     check_above(in.grad[COUNT - 1] + in.grad[COUNT - 2] + in.grad[COUNT - 3], 0);
     tape_free(t);
 }
 
-/* y[3] of x, the first two with one gradient of COUNT ones. */
+/* Makes y[3] from x; the first two share one gradient of COUNT ones. */
 static tape *begin_shared(tensor *x, tensor *y[3]) {
     tape *t = begin(true);
     bool add;
@@ -189,7 +189,7 @@ static void shared(void **state) {
     tensor *a = y[0], *b = y[1], *c = y[2];
     assert_false(tape_alias_grad(a, c) || tape_alias_grad(b, c) || tape_alias_grad(c, a));
     real *before = a->grad,
-         *g = tape_grad(t, b, &add); /* who is written to has memory of its own */
+         *g = tape_grad(t, b, &add); /* a written gradient gets separate memory */
     assert_true(add && g != before);
     check_equals(g[0], 1);
     check_equals(g[COUNT - 1], 1);
@@ -201,7 +201,7 @@ static void shared(void **state) {
     tape_free(t);
 }
 
-/* A pair's other half keeps the memory. */
+/* The other half of a pair keeps the memory. */
 static void shared_and_moved(void **state) {
     (void)state;
     bool add;
@@ -220,21 +220,21 @@ static void shared_and_moved(void **state) {
     tape_free(t);
 }
 
-/* Of a sum whose terms go on: one chunk of memory for three gradients, and what is passed on first
-   does not give it away. */
+/* A sum whose terms have other readers: three gradients share one memory chunk, and the first one
+ * passed on does not release it. */
 static void shared_in_a_sum(void **state) {
     (void)state;
     tape *t = begin(true);
     tensor in, *x = op_scale(t, leaf(t, &in), 1), *branch = op_scale(t, op_scale(t, x, 2), 3);
     tensor *sum = op_add(t, x, branch),
-           *late = op_scale(t, x, 4); /* x has late's gradient before that of sum */
+           *late = op_scale(t, x, 4); /* x has late's gradient before the sum's */
     tensor *y = op_add(t, sum, late);
     tape_backward(t, op_sum(t, op_scale(t, y, 5)), 1);
     for (int i = 0; i < COUNT; i++) check_equals(in.grad[i], 5 * (1 + 6 + 4));
     tape_free(t);
 }
 
-/* To both terms, to one twice, to one that has a gradient, to a view. */
+/* Passed to both terms, to one term twice, to a term with a gradient, to a view. */
 static void added(void **state) {
     (void)state;
     tape *t = begin(true);
@@ -250,7 +250,7 @@ static void added(void **state) {
     tape_free(t);
 }
 
-/* y = 2 x, which can be made again. */
+/* y = 2 x, which can be recomputed. */
 static int made;
 
 static void twice(tape *t, const tape_node *node) {
@@ -273,8 +273,8 @@ static tensor *op_twice(tape *t, tensor *x) {
     return tape_set_recompute(t, y, twice);
 }
 
-/* Two products read what is away, and what it is made from is away too. Sum of y (x + x), y = 2 x:
-   8 x. */
+/* Two products read a dropped value, and its input is dropped, too. y = 4 in, so the sum of 2 y in
+ * is 8 in^2 and its gradient 16 in. */
 static void lapsed(void **state) {
     (void)state;
     tape *t = begin(true);
@@ -290,7 +290,7 @@ static void lapsed(void **state) {
     assert_null(x->value);
     tape_backward(t, op_sum(t, z), 1);
     assert_int_equal(made, 2);
-    for (int i = 0; i < COUNT; i++) check_equals(in.grad[i], 16 * numbers[i]); /* of 8 x^2 */
+    for (int i = 0; i < COUNT; i++) check_equals(in.grad[i], 16 * numbers[i]); /* 8 in^2 */
     assert_true(x->value == NULL && y->value == NULL);
     tape_free(t);
 }
@@ -301,15 +301,15 @@ static void not_lapsed(void **state) {
         tape *t = begin(reuse_activations);
         t->reuse_activations = reuse_activations;
         tensor in, *x = op_twice(t, leaf(t, &in)), *y = op_scale(t, x, 3), *view;
-        tape_drop_value(t, y); /* cannot be made again */
+        tape_drop_value(t, y); /* cannot be recomputed */
         tape_drop_value(t, &in);
         tape_drop_value(t, NULL);
         view = tape_reshape(t, x, 2, (int64_t[]){2, COUNT / 2});
-        tape_drop_value(t, x); /* the tape keeps everything, or somebody else has the memory too */
+        tape_drop_value(t, x); /* the tape keeps all values, or a view shares the memory */
         assert_true(y->value && in.value && view->value && x->value == view->value);
         tape_free(t);
     }
-    tape *t = begin(false); /* no backward pass would make it */
+    tape *t = begin(false); /* no backward pass would recompute it */
     t->reuse_activations = true;
     tensor in, *x = op_twice(t, leaf(t, &in));
     tape_drop_value(t, x);
@@ -332,7 +332,7 @@ static void borrowed(void **state) {
     tape_free(t);
 }
 
-/* -- what is refused, and what is measured */
+/* -- errors, and measurements */
 
 static void refused(void **state) {
     (void)state;
@@ -359,7 +359,7 @@ static void refused(void **state) {
     tape_free(t);
 }
 
-/* The last row has all operations that have none of their own. */
+/* The last row has all operations without a separate row. */
 static void profiled(void **state) {
     (void)state;
     enum { OPS = PROFILE_OPS + 3 };

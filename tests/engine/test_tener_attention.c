@@ -1,5 +1,5 @@
-/* op_tener_attention against its formula as it is written, in plain loops in double over lengths,
- * masks, scaling and dropout: a row of R for every distance, no turned queries and keys. */
+/* op_tener_attention against its literal formula, in plain loops in double over lengths, masks,
+ * scaling and dropout. The loops use a row of R per distance and no rotated queries and keys. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +25,12 @@ typedef struct problem {
 
 enum { QKV, U, Z, INPUTS };
 
-/* What the loops over one head of one sentence read and add to. */
+/* The values that the loops over one head of one sentence read and add to. */
 typedef struct head {
     const problem *c;
     const dropout_mask *mask;
     const uint8_t *valid;           /* [T] */
-    int64_t number;                 /* of the head, over all sentences */
+    int64_t number;                 /* index of the head over all sentences */
     const real *q, *k, *v, *u, *z;  /* rows of q, k, v: 3 d apart */
     double *dq, *dk, *dv, *du, *dz; /* the same */
     const real *dy;                 /* rows d apart */
@@ -60,7 +60,7 @@ static double divisor(const problem *c) {
     return c->scaled ? sqrt((double)c->dh) : 1;
 }
 
-/* P of query i, not yet dropped. */
+/* P of query i, before dropout. */
 static void weights(const head *h, int64_t i, double *P) {
     double largest = -INFINITY, sum = 0;
     for (int64_t j = 0; j < h->c->T; j++) {
@@ -71,7 +71,7 @@ static void weights(const head *h, int64_t i, double *P) {
     for (int64_t j = 0; j < h->c->T; j++) P[j] /= sum;
 }
 
-/* The op draws by place in its padded array of weights. */
+/* The op draws by index in its padded array of weights. */
 static double factor(const head *h, int64_t i, int64_t j) {
     const int64_t lanes = 64 / (int64_t)sizeof(real);
     const int64_t row = (h->c->T + lanes - 1) / lanes * lanes;
@@ -181,8 +181,8 @@ static void plain_loops(void **state) {
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) check_problem(&problems[i]);
 }
 
-/* The same words later in a sentence, behind hidden ones, look at each other in the same way:
- * distances count, places do not. */
+/* The same words later in a sentence, after hidden ones, attend to each other in the same way: only
+ * distances matter. */
 static void places_do_not_count(void **state) {
     (void)state;
     enum { N = 4, BEFORE = 37, D = 12 };

@@ -1,5 +1,5 @@
-/* op_xl_attention against plain loops in double: memory, clamped distances, reach, dropout, which
- * keys are hidden; wrong shapes. (Vectors: tests/train/vectors_language.c.) */
+/* op_xl_attention against plain loops in double: memory, clamped distances, reach, dropout, hidden
+ * keys; wrong shapes. (Vectors: tests/train/vectors_language.c.) */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +52,10 @@ typedef struct plain {
     double *y, *d[INPUTS];
 } plain;
 
-/* One query of one head: where its numbers are. */
+/* One query of one head: the offsets of its values. */
 typedef struct query {
     int64_t b, i, q, keys, column; /* first elements in q, in k and v, in a row of width */
-    int64_t number;                /* of the row of weights */
+    int64_t number;                /* index of the row of weights */
 } query;
 
 static double at(const tensor *x, int64_t i) {
@@ -79,7 +79,7 @@ static double score(const problem *c, const query *o, int64_t j, tensor *const *
     return sum / sqrt((double)dh);
 }
 
-/* The op draws by place in its padded array of weights. */
+/* The op draws by index in its padded array of weights. */
 static double factor(const problem *c, const dropout_mask *m, const query *o, int64_t j) {
     const int64_t lanes = 64 / (int64_t)sizeof(real), stride = (c->Tk + lanes - 1) / lanes * lanes;
     const uint64_t e = (uint64_t)(o->number * stride + j);
@@ -178,7 +178,7 @@ static void plain_loops(void **state) {
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) check_problem(&problems[i]);
 }
 
-/* Outside training nothing is dropped. */
+/* Dropout is off outside training. */
 static void dropout_in_training_alone(void **state) {
     (void)state;
     problem c = {2, 4, 7, 7, 8, 2, 0, 0.5};

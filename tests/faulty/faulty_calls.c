@@ -1,21 +1,20 @@
-/* faulty_calls.c -- what may go wrong under a program, on demand: linked into a statrec of its own
- * (BUILD/faulty/statrec), its calls of the system and its allocations are counted, and one of them
- * fails or is the process's last.
+/* faulty_calls.c -- fault injection, linked into a separate statrec (BUILD/faulty/statrec). Counts
+ * its system calls and its allocations; one of them fails or is the process's last.
  *
- *   STATREC_FAULT=WHAT:K   what happens at the K-th one, from 1:
- *     kill    the process is killed in front of the call of the system
- *     torn    half of what the call writes is written, then the process is killed
- *     fail    the call fails (EIO); those behind it work again
- *     full    that one and every write behind it fail (ENOSPC)
+ *   STATREC_FAULT=WHAT:K   fault at the K-th one, from 1:
+ *     kill    the process is killed before the system call
+ *     torn    half of the call's bytes are written, then the process is killed
+ *     fail    the call fails (EIO); later ones work again
+ *     full    this and every later write fail (ENOSPC)
  *     alloc   the allocation fails
- *     read    that read and those behind it fail (EIO)
+ *     read    this and later reads fail (EIO)
  *     locks   every lock of a file fails, with errno K
- *   STATREC_FAULT_FILES=.h5.part   only calls on files whose path ends so are counted, and fail
- *   STATREC_FAULT_COUNT=FILE   "CALLS ALLOCATIONS" of a process that ends by itself
+ *   STATREC_FAULT_FILES=.h5.part   only calls on files with this ending are counted and fail
+ *   STATREC_FAULT_COUNT=FILE   writes "CALLS ALLOCATIONS" of a process that ends by itself
  *
- * Calls are those that change files, of libraries too: these definitions stand before the system's
- * own. Allocations are those of our own code (the linker wraps its malloc, so that this works under
- * the address sanitizer as well). */
+ * Calls are those that change files, also from libraries: these definitions override the system's.
+ * Only allocations from statrec's code count (the linker wraps its malloc, so that this works under
+ * the address sanitizer too). */
 #define _GNU_SOURCE 1 /* RTLD_NEXT, F_OFD_SETLK */
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,7 +34,7 @@ static enum { NONE, KILL, TORN, FAIL, FULL, ALLOC, LOCKS, READ } fault;
 static long at;
 static atomic_long calls, allocations;
 
-/* -- what is asked for */
+/* requested fault */
 
 __attribute__((constructor)) static void read_fault(void) {
     static const char *const names[] = {
@@ -73,7 +72,7 @@ static bool concerns_open(int fd) {
     return concerns(path);
 }
 
-/* Counts a call; true where it is to fail. */
+/* Counts a call; true if it must fail. */
 static bool call_fails(bool writes) {
     const long now = ++calls;
     if (fault == KILL && now == at) kill(getpid(), SIGKILL);
@@ -94,7 +93,7 @@ static bool lock_fails(void) {
     return true;
 }
 
-/* Bytes to write of `size` before the end; -1: all, and it goes on. */
+/* Bytes of `size` to write before the end; -1: all, and the process continues. */
 static ssize_t torn_at(size_t size) {
     return fault == TORN && calls == at ? (ssize_t)(size / 2) : -1;
 }

@@ -62,7 +62,8 @@ const char *fuzz_empty_folder(const char *name) {
     return path;
 }
 
-/* The name of at most so many folders and a file, all below: no part is "", "." or "..". A "/" may end it. */
+/* Whether the name has at most `folders` folders and a file, and no part that is "", "." or "..". A
+ * "/" may end it. */
 static bool stays_below(const char *name, int folders) {
     for (; *name; folders--) {
         const size_t length = strcspn(name, "/");
@@ -117,7 +118,7 @@ char *fuzz_text(fuzz_part part) {
     return text;
 }
 
-/* HDF5 1.10 loses a little memory whenever it refuses a file. */
+/* HDF5 1.10 leaks a little memory for each file that it rejects. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:libhdf5";
@@ -134,7 +135,7 @@ void fuzz_expect(bool holds, const char *what) {
 void fuzz_expect_reason(bool failed, const sr_failure *why) {
     fuzz_expect(failed == (why->status != SR_OK), "a failure without a status, or the reverse");
     if (!failed) return;
-    fuzz_expect(why->status != SR_MEMORY, why->text); /* it was believed what it said */
+    fuzz_expect(why->status != SR_MEMORY, why->text); /* a size claimed by the input was believed */
     for (const char *c = why->text; *c; c++)
         if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f) {
             fprintf(stderr, "fuzz: byte %d in the message: %s\n", *c, why->text);

@@ -1,5 +1,5 @@
-/* Byte-pair encoding: merges, a vocabulary, a glossary, then text. Undone, pieces are the text
-   again.
+/* Byte-pair encoding: merges, a vocabulary, a glossary, then text. Joining the subwords restores
+ * the text.
  * Readers: src/text/bpe/bpe_codes.c src/text/bpe/bpe_apply.c src/text/bpe/bpe_glossary.c */
 
 #include <stdio.h>

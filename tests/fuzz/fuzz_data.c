@@ -9,7 +9,7 @@
 #include "text/tag_set.h"
 #include "text/tags.h"
 
-enum { BATCHES = 3 }; /* of a split, and the last one */
+enum { BATCHES = 3 }; /* first batches of a split; the last batch is read too */
 enum { FOLDERS = 2 }; /* a split and a class */
 
 static data_options options_of(const fuzz_reader *r) {
@@ -52,7 +52,7 @@ static void expect_below(const int32_t *id, int64_t count, int64_t least, int64_
         }
 }
 
-/* With those of types that training lacks, for which the model takes O. */
+/* Includes tags of types that training lacks; the model treats those as O. */
 static int64_t tags_of(const tag_set *s) {
     const int64_t letters = (int64_t)strlen(tag_scheme_letters(s->scheme)); /* with O */
     return 1 + (letters - 1) * s->all_types;

@@ -1,6 +1,6 @@
-/* fuzz_data.h -- targets that open a data set. An input is a letter, its bits options, and the
- * files of the data set between lines "%%%%"; bit 32 (small letters) gives the files names that end
- * in .gz. */
+/* fuzz_data.h -- targets that open a data set. An input is a letter, whose bits set options, and
+ * the files of the data set between lines "%%%%". With bit 32 (lowercase letters) the names of the
+ * files end in .gz. */
 #ifndef TESTS_FUZZ_DATA_H
 #define TESTS_FUZZ_DATA_H
 
@@ -10,15 +10,15 @@
 #include "fuzz.h"
 
 typedef struct fuzz_reader {
-    const char *name;                             /* of the data set */
-    void (*vary)(data_options *o, unsigned bits); /* by the letter's lowest five; or NULL */
-    const char *file[FUZZ_PARTS];                 /* that the parts become */
+    const char *name;                             /* data set */
+    void (*vary)(data_options *o, unsigned bits); /* the letter's lowest five bits; or NULL */
+    const char *file[FUZZ_PARTS];                 /* files made of the parts */
 } fuzz_reader;
 
-/* Opens it and looks at batches of each split: numbers that a model would take for an index are
- * below what the data set says of them. */
+/* Opens it and reads batches of each split: values used as indices must be below the data set's
+ * declared sizes. */
 int fuzz_read_data(const fuzz_reader *r, const uint8_t *data, size_t size);
-/* The same of a folder whose files are named by the input (fuzz_store_named). */
+/* The same for a folder; the input names its files (fuzz_store_named). */
 int fuzz_read_folder(const fuzz_reader *r, const uint8_t *data, size_t size);
 
 #define FUZZ_DATA(reader)                                                                          \

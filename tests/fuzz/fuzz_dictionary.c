@@ -1,4 +1,4 @@
-/* A dictionary in fairseq's form; what is written is read again.
+/* A dictionary in fairseq's form; written dictionaries are read back.
  * Readers: src/text/vocab_file.c */
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* fuzz_hdf5.c -- see fuzz_hdf5.h. Every block that begins with a signature ends in a sum of its
-   bytes (h5_checksum.c). */
+/* fuzz_hdf5.c -- see fuzz_hdf5.h. Every block that starts with a signature ends with a checksum of
+ * its bytes (h5_checksum.c). */
 #include "fuzz_hdf5.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 enum { BLOCKS = 4096, LONGEST = 2048, CHANGE = 4, WHOLE_MOST = 1 << 20 };
 
 typedef struct block {
-    size_t at, size; /* the checksum stands behind */
+    size_t at, size; /* the checksum follows */
 } block;
 
 struct fuzz_image {
@@ -43,7 +43,7 @@ static uint32_t stored(const uint8_t *byte) {
 
 /* -- blocks */
 
-/* Of blocks that end in a checksum. */
+/* Signatures of blocks that end in a checksum. */
 static bool is_signature(const uint8_t *b) {
     static const char names[] = "\x89HDFOHDROCHKFRHPFHDBFHIBFSHDFSSEBTHDBTINBTLFSMTBSMLIFAHDFADB"
                                 "FAHDEAHDEAIBEASBEADB";
@@ -52,7 +52,7 @@ static bool is_signature(const uint8_t *b) {
     return false;
 }
 
-/* How long a block is its parent says; here it is where the checksum fits. */
+/* Only the parent stores a block's size; here it is the first size with a matching checksum. */
 static size_t block_size(const fuzz_image *m, size_t at) {
     for (size_t size = 8; size < LONGEST && at + size + 4 <= m->size; size++)
         if (h5_checksum(m->byte + at, size) == stored(m->byte + at + size)) return size;
@@ -101,7 +101,7 @@ static void repair(const fuzz_image *m, uint8_t *byte) {
     }
 }
 
-/* STATREC_FUZZ_KEEP=PATH: the file of an input becomes an input of its own there. */
+/* STATREC_FUZZ_KEEP=PATH: writes the file of an input there as a self-contained input. */
 static void keep_whole(const uint8_t *byte, size_t size) {
     static uint8_t packed[1 + WHOLE_MOST];
     const char *path = getenv("STATREC_FUZZ_KEEP");

@@ -1,4 +1,4 @@
-/* Classified texts, a label in front of each line.
+/* Classified texts, a label before each line.
  * Readers: src/data/readers/read_labelled.c src/data/readers/labelled_layouts.c */
 #include "fuzz_data.h"
 

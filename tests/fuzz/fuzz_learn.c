@@ -1,4 +1,4 @@
-/* Merges learnt from a text and from a dictionary; what is written is read again.
+/* Merges learnt from a text and from a dictionary; written merges are read back.
  * Readers: src/text/bpe/bpe_counts.c src/text/bpe/bpe_learn.c */
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "text/bpe/bpe_internal.h"
 #include "text/text_lines.h"
 
-/* A word with a CR in it cannot stand in a file of merges. */
+/* A file of merges cannot contain a word with a CR. */
 static const char *store_text(fuzz_part part) {
     char *text = fuzz_text(part);
     for (size_t i = 0; i < part.size; i++)

@@ -1,4 +1,4 @@
-/* The header of an array, which the checksum of an archive keeps from the target npz.
+/* The header of an array; in the npz target, checksums reject most changed headers.
  * Readers: src/base/npz/npz_format.c */
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sr_failure why = {0};
     npz_array a = {0};
     int64_t at = -1;
-    char *bytes = malloc(size + 1); /* of exactly this size, for the sanitizer */
+    char *bytes = malloc(size + 1); /* exactly this size, for the sanitizer */
     fuzz_expect(bytes != NULL, "no memory");
     if (size > 0) memcpy(bytes, data, size);
     const sr_status status = npy_read_header(bytes, (int64_t)size, "a.npy", &a, &at, &why);

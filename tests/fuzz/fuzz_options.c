@@ -9,7 +9,7 @@
 
 enum { WORDS = 40 };
 
-/* What was understood is the same when it is read again as run files keep it. */
+/* Parsed options read back unchanged from the text that run files store. */
 static void read_again(const train_config *c) {
     static train_config again;
     sr_failure why = {0};

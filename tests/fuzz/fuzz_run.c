@@ -1,4 +1,4 @@
-/* A run file: checked, read, described and recovered; what was recovered passes as a run file.
+/* A run file: checked, read, described and recovered; the recovered file passes as a run file.
  * Readers: src/runfile/read/read_open.c src/runfile/read/read_values.c
  *   src/runfile/read/read_trailer.c src/journal/trailer.c src/runfile/repair/check_run.c
  *   src/runfile/repair/recover.c src/runfile/repair/copy_run.c src/hdf5/guard/h5_guard.c

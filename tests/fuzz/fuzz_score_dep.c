@@ -1,4 +1,4 @@
-/* `statrec score dep`: trees and what a parser made of them.
+/* `statrec score dep`: gold trees and a parser's output.
  * Readers: src/cli/score/score_dep.c src/parse/attachment.c */
 
 #include "cli/score/scores.h"

@@ -4,7 +4,7 @@
 #include "fuzz.h"
 #include "plot/template/plot_template.h"
 
-/* Read again for each, because choosing changes it. */
+/* Reads the template each time, because choosing changes it. */
 static void choose(const char *path, const plot_choice *choice) {
     sr_failure why = {0};
     plot_template t = {0};

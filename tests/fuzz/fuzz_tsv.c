@@ -1,4 +1,4 @@
-/* Tables that are written: whatever a text holds, a row stays a row of so many cells.
+/* Written tables: whatever a text contains, each row keeps its number of cells.
  * Readers: src/base/tsv.c */
 
 #include <stdio.h>

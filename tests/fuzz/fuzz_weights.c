@@ -1,6 +1,6 @@
-/* Weights from elsewhere: entries of an archive (a line with the name, then the bytes of NAME.npy)
- * between lines "%%%%", put into a tiny model. The archive is whole and has each weight of the
- * model; those that the input names have its bytes, or are missing if it has none.
+/* Weights from other sources: entries of an archive (a line with the name, then the bytes of
+ * NAME.npy) between lines "%%%%", loaded into a tiny model. The archive is valid and has each
+ * weight of the model. The input's entries replace weights; an entry without bytes removes one.
  * Readers: src/train/checkpoint/weights.c */
 #include <math.h>
 #include <stdlib.h>

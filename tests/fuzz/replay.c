@@ -1,6 +1,6 @@
 /* replay.c -- usage: replay_NAME FILE|DIRECTORY...
- * Gives a target the inputs that once broke it, and those that it began from. What the code under
- * test prints goes nowhere; an input on which the target aborts is named. */
+ * Runs a target on its seeds and on inputs that once broke it. Discards the output of the code
+ * under test; prints the name of an input that aborts. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 #include "fuzz.h"
 
-enum { SECONDS = 20, MEGABYTES = 512 }; /* for one input; beyond what the program takes itself */
+enum { SECONDS = 20, MEGABYTES = 512 }; /* for one input, beyond the program's own memory */
 
 static int told = STDERR_FILENO;
 static char current[4096];
@@ -78,7 +78,7 @@ static void limit_memory(void) {
 int main(int argc, char **argv) {
     const int signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM};
     int count = 0;
-#ifndef __SANITIZE_ADDRESS__ /* which tells more itself */
+#ifndef __SANITIZE_ADDRESS__ /* the sanitizer reports more itself */
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], name_input);
 #else
     signal(signals[5], name_input);

@@ -1,5 +1,5 @@
-/* test_array_file.c -- arrays come back as they went; the file is whole or not there; a byte that
- * is not what was written is seen. */
+/* test_array_file.c -- arrays round-trip; a failed write leaves no partial file; an altered byte is
+ * reported. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -86,7 +86,7 @@ static void test_round_trip(void **state) {
     array_reader_close(r);
 }
 
-/* The same arrays make the same bytes, now and a second later. */
+/* Equal arrays give equal bytes, now and a second later. */
 static void test_same_bytes(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -171,7 +171,7 @@ static bool reads_whole(const char *path) {
     return read;
 }
 
-/* Every byte, changed, is either of no value or makes reading fail: never a wrong number. */
+/* A change of any byte makes reading fail or has no effect: never a wrong number. */
 static void test_changed_bytes(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -195,7 +195,7 @@ static void test_changed_bytes(void **state) {
     free(good), free(bad);
 }
 
-/* A disk that is full: an error, nothing left, and the file of before still there. */
+/* A full disk gives an error, leaves no partial file and keeps the earlier file. */
 static void test_full_disk(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -218,7 +218,7 @@ static void test_full_disk(void **state) {
     }
 }
 
-/* A writer that died leaves PATH.part; the next one takes its place. */
+/* A killed writer leaves PATH.part; the next writer replaces it. */
 static void test_abandoned(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -238,7 +238,7 @@ static void test_abandoned(void **state) {
     assert_true(reads_whole(path));
 }
 
-/* -- what cannot be stored, and what is no array ---------------------------------------------- */
+/* -- arrays that cannot be stored, files that are no array files ------------------------------ */
 
 static void expect_not_stored(const char *name, const npz_array *a) {
     sr_failure why = {0};
@@ -276,13 +276,13 @@ static void test_long_path(void **state) {
     memset(path, 'p', LONG - 1);
     assert_null(array_writer_create(path, FORMAT, 3, &why));
     check_failure(&why, SR_USAGE, "ppp...: the path is too long");
-    path[LONG - sizeof ".part"] = 0; /* too long for the system alone */
+    path[LONG - sizeof ".part"] = 0; /* too long for the operating system alone */
     why = (sr_failure){0};
     assert_null(array_writer_create(path, FORMAT, 3, &why));
     check_failure(&why, SR_IO, strerror(ENAMETOOLONG));
 }
 
-/* A file of texts and of a type that no array has. */
+/* A file of texts, and one with a type that no array has. */
 static void write_others(const char *path, int64_t version) {
     const h5_shape number = {.type = H5_UINT64, .rank = 1, .dims = {3}},
                    letters = {.type = H5_TEXT, .text = 8, .rank = 1, .dims = {3}};
@@ -325,7 +325,7 @@ static void test_other_arrays(void **state) {
     array_reader_close(r);
 }
 
-/* Chunks of whole rows have 8 Mi values at most, unless a row has more. */
+/* A chunk has at most 8 Mi values, unless a single row has more. */
 static void test_large(void **state) {
     (void)state;
     enum { MANY = 9 << 20 };

@@ -1,6 +1,6 @@
-/* test_failing_arrays.c -- a file of arrays is written and read while one call fails: an
- * allocation, a call of the system, a call of HDF5. Each call fails once. The file is whole or not
- * there, and what is read is what was written. */
+/* test_failing_arrays.c -- writes and reads a file of arrays while one call fails: an allocation, a
+ * system call or an HDF5 call. Each call fails once. The file is then complete or absent, and every
+ * array read is as written. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "hdf5/array_file.h"
 #include "hdf5/dimension_scales.h"
@@ -59,7 +59,7 @@ static sr_status read_arrays(sr_failure *why) {
     return status;
 }
 
-/* Values of more than one number have HDF5's checksum, by which damage is found. */
+/* Arrays of more than one number have HDF5's checksum, which detects damage. */
 static bool matrix_is_summed(void) {
     const hid_t file = H5Fopen(sample_path("arrays.ckpt"), H5F_ACC_RDONLY, H5P_DEFAULT),
                 set = H5Dopen2(file, "/group/matrix", H5P_DEFAULT), how = H5Dget_create_plist(set);
@@ -72,7 +72,7 @@ static bool matrix_is_summed(void) {
     return summed;
 }
 
-/* Whole or not there; nothing else stays. */
+/* The file is complete or absent; no other file remains. */
 static void look_at_arrays(const char *after, sr_status status) {
     sr_failure why = {0};
     const char *path = sample_path("arrays.ckpt");
@@ -82,7 +82,7 @@ static void look_at_arrays(const char *after, sr_status status) {
     if (there && !matrix_is_summed()) complain(after, "no checksum");
 }
 
-/* A read error is not damage, nor a file of another format. */
+/* A read error is not damage, nor does it mean another file format. */
 static void look_at_reading(const char *after, sr_status status) {
     if (failing_watched == FAILING_SYSTEM && status != SR_OK && status != SR_IO)
         complain(after, "no read error");

@@ -1,6 +1,6 @@
-/* test_failing_objects.c -- a file of every kind of object is written and read while one call
- * fails: an allocation, a call of the system, a call of HDF5. Each call fails once. What is
- * reported as written can be read, and nothing is taken for absent that could not be read. */
+/* test_failing_objects.c -- writes and reads a file of every kind of object while one call fails:
+ * an allocation, a system call or an HDF5 call. Each call fails once. Objects reported as written
+ * can be read. An unreadable object is not reported as absent. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "hdf5/h5.h"
 #include "testing/failing_deeds.h"
@@ -60,7 +60,7 @@ static sr_status grow(h5_id set, sr_failure *why) {
     return status == SR_OK ? h5_write_rows(set, &rows, H5_FLOAT64, real, why) : status;
 }
 
-/* As a recorder: declared, then with a journal. */
+/* Writes as a recorder does: declares first, then uses a journal. */
 static sr_status write_parts(h5_id file, h5_id *set, bool logged, sr_failure *why) {
     sr_status status = declare(file, set, why);
     if (status == SR_OK) status = fill(set, why);
@@ -102,7 +102,7 @@ static void remove_made(void) {
 
 /* -- reading --------------------------------------------------------------------------------- */
 
-static const char *read_name; /* of the file */
+static const char *read_name; /* file name */
 
 static sr_status read_rows(h5_id file, const char *path, int64_t cache, sr_failure *why) {
     double real[ROWS][COLUMNS] = {{0}};
@@ -161,7 +161,7 @@ static sr_status read_members(h5_id file, sr_failure *why) {
     return status;
 }
 
-/* These have no failure to return: each gives what it promises for one. */
+/* These functions cannot return a failure: checks the value that each promises instead. */
 static void ask(h5_id file) {
     char name[H5_PATH_SIZE];
     const int64_t end = h5_end_of(file), bytes = h5_file_bytes(file);
@@ -193,7 +193,7 @@ static sr_status read_objects(sr_failure *why) {
     return status == SR_OK ? closed : status;
 }
 
-/* What was written without a failure is all there. */
+/* After a write without failure every object can be read. */
 static void look_at_made(const char *after, sr_status status) {
     sr_failure why = {0};
     read_name = "made.h5";
@@ -225,7 +225,7 @@ static void test_reading(void **state) {
     for (int kind = 0; kind < FAILING_KINDS; kind++) deed_fail_all(&reading, (failing_kind)kind);
 }
 
-/* What HDF5 says of memory is no damage of the file, and a full file is not out of memory. */
+/* HDF5's out-of-memory errors are not reported as damage, nor other errors as out of memory. */
 static sr_status read_without_memory(sr_failure *why) {
     const sr_status status = read_objects(why);
     const bool right = failing_gives == FAILING_MEMORY ? status == SR_MEMORY : status != SR_MEMORY;

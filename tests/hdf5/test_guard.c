@@ -1,6 +1,5 @@
-/* test_guard.c -- run files that somebody made to be read by somebody else: what points out of the
- * file is refused by its name before it is opened, and what is declared without bytes before memory
- * is taken. */
+/* test_guard.c -- untrusted run files. A link out of the file is rejected by its name, before it is
+ * opened. Declared sizes without stored bytes are rejected before allocation. */
 #include <errno.h>
 #include <hdf5.h>
 #include <math.h>
@@ -40,7 +39,7 @@ static void drop(hid_t file, const char *name) {
     assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
 }
 
-/* A dataset in place of another; closes the properties (H5P_DEFAULT is fine). */
+/* Replaces a dataset; closes the properties (H5P_DEFAULT is allowed). */
 static void put(hid_t file, const char *name, hid_t type, int rank, const hsize_t *dims,
                 const hsize_t *most, hid_t properties) {
     hid_t space = rank ? H5Screate_simple(rank, dims, most) : H5Screate(H5S_SCALAR);
@@ -57,7 +56,7 @@ static hid_t text_type(size_t size) {
     return type;
 }
 
-/* -- out of the file ------------------------------------------------------------------------- */
+/* -- links out of the file ------------------------------------------------------------------- */
 
 static void store_elsewhere(hid_t file, const char *name, hid_t type, hsize_t rows,
                             const char *where) {
@@ -105,7 +104,7 @@ static void spoil_virtual(hid_t file) {
     put(file, "/sites/name", type, 1, &rows, NULL, properties);
     H5Sclose(space), H5Tclose(type);
 }
-/* Its extent follows that of files of which there may be any number. */
+/* A dataset whose extent follows the number of source files, which is unlimited. */
 static void spoil_virtual_growing(hid_t file) {
     const hsize_t rows = 1, most = H5S_UNLIMITED, none = 0;
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE), to = H5Screate_simple(1, &none, &most),
@@ -117,7 +116,7 @@ static void spoil_virtual_growing(hid_t file) {
     H5Sclose(to), H5Sclose(from);
 }
 
-/* A kind of link that a library of its maker's would follow. */
+/* A user-defined link, which the library of its author would follow. */
 static ssize_t ask_link(const char *name, const void *data, size_t size, void *to, size_t room) {
     (void)name, (void)data, (void)size, (void)to, (void)room;
     return 0;
@@ -138,7 +137,7 @@ static void spoil_own_link(hid_t file) {
         H5Lcreate_ud(file, "/steps/loss", (H5L_type_t)200, "x", 2, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
-/* -- what no run file has -------------------------------------------------------------------- */
+/* -- objects that no run file has ------------------------------------------------------------ */
 
 static hid_t in_chunks(int rank, const hsize_t *chunk) {
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
@@ -208,7 +207,8 @@ static void write_width(hid_t file, int32_t width) {
     H5Dclose(set);
 }
 
-/* The width, and as many columns, in chunks that nobody wrote, wherever there are columns. */
+/* Increases the width and the number of columns of every dataset of columns; the chunks are
+ * unwritten. */
 static void widen(hid_t file) {
     const char *const wide[] = {"/vectors/mu_B", "/vectors/mu", "/vectors/gamma"};
     const hsize_t chunk[2] = {64, 1 << 14}, dims[2] = {40, 15 + WIDE},
@@ -227,7 +227,7 @@ static void spoil_width_unwritten(hid_t file) {
     widen(file);
     put(file, "/sites/column_site", H5T_STD_I32LE, 1, &columns, NULL, H5P_DEFAULT);
 }
-/* Where the number of columns cannot be read it is the sum of the widths. */
+/* Without the dataset of columns, their number is the sum of the widths. */
 static void spoil_width_alone(hid_t file) {
     widen(file);
     drop(file, "/sites/column_site");
@@ -242,7 +242,7 @@ static void spoil_chunk(hid_t file) {
     const hsize_t rows = 40, most = H5S_UNLIMITED, chunk = 1 << 28;
     put(file, "/steps/loss", H5T_IEEE_F64LE, 1, &rows, &most, in_chunks(1, &chunk));
 }
-/* One value far out: the index of chunks reaches to it. */
+/* One value at a distant index: the chunk index extends to it. */
 static void spoil_far(hid_t file) {
     const hsize_t rows = (hsize_t)1 << 50, most = H5S_UNLIMITED, chunk = 16, one = 1;
     const hsize_t at = rows - 1;
@@ -254,7 +254,7 @@ static void spoil_far(hid_t file) {
     assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0);
     H5Sclose(memory), H5Sclose(space), H5Dclose(set);
 }
-/* HDF5 1.10 cannot always write over one of many. */
+/* HDF5 1.10 cannot always overwrite one of many. */
 static void write_attribute(hid_t file, const char *object, const char *name, int64_t value) {
     hid_t space = H5Screate(H5S_SCALAR);
     assert_true(H5Adelete_by_name(file, object, name, H5P_DEFAULT) >= 0);
@@ -277,13 +277,13 @@ static void spoil_embedding_little(hid_t file) {
     spoil_embedding_chunk(file, (hsize_t)1 << 14, 1 << 13);
 }
 
-/* -- what is refused ------------------------------------------------------------------------- */
+/* -- rejected files -------------------------------------------------------------------------- */
 
 typedef struct hostile {
     const char *name;
     void (*spoil)(hid_t file);
-    const char *part; /* of the message, which names the object */
-    bool opens;       /* only this is refused, and the rest is there */
+    const char *part; /* part of the message, which names the object */
+    bool opens;       /* only this object is rejected; the rest can be read */
 } hostile;
 
 static const hostile files[] = {
@@ -344,7 +344,7 @@ static void test_refused(void **state) {
     for (int i = 0; i < FILES; i++) expect_refused(&files[i]);
 }
 
-/* An embedding is looked at when it is asked for. */
+/* An embedding is checked when it is read. */
 static void test_embeddings(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -362,7 +362,7 @@ static void test_embeddings(void **state) {
 
 /* -- programs -------------------------------------------------------------------------------- */
 
-/* Each reads FILE; a %s of its arguments is a name that it may write. */
+/* FILE is read; %s is a file name that the program may write. */
 static const char *const programs[] = {
     "statrec info FILE",
     "statrec info --format json FILE",
@@ -396,7 +396,7 @@ static const char *const programs[] = {
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-/* Ends by itself with a message, within the memory that its file may take, and tells no secret. */
+/* Each program exits with a message, within the memory limit of its file, and prints no secret. */
 static void walk_programs(const hostile *h) {
     const char *path = make(h->name, h->spoil);
     for (int i = 0; i < PROGRAMS; i++) {

@@ -1,5 +1,5 @@
-/* test_guard_input.c -- whatever else programs read that may be anybody's: checkpoints, weights,
- * data, options. Each ends by itself with one line, within 64 MiB and four times the file. */
+/* test_guard_input.c -- other untrusted input of programs: checkpoints, weights, data, options.
+ * Each program exits with one line, within 64 MiB and four times the file's size. */
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static int train(void **state) {
     return mkfifo(program_file("fifo.ckpt"), 0600);
 }
 
-/* A copy of the checkpoint, to be spoilt. */
+/* A copy of the checkpoint, to be damaged. */
 static hid_t copy_checkpoint(const char *name) {
     program_result r = program_run("cp " CHECKPOINT " %s", name);
     assert_int_equal(r.status, 0);
@@ -55,7 +55,7 @@ static void write_number(hid_t file, const char *name, int64_t value) {
     H5Aclose(a), H5Sclose(space);
 }
 
-/* One array, of so many numbers that nobody wrote. */
+/* Declares one array of `count` numbers without stored bytes. */
 static void claim_array(hid_t file, const char *name, hsize_t count) {
     hid_t space = H5Screate_simple(1, &count, NULL), properties = H5Pcreate(H5P_DATASET_CREATE);
     const hsize_t chunk = 1 << 20;
@@ -66,7 +66,7 @@ static void claim_array(hid_t file, const char *name, hsize_t count) {
     H5Dclose(set), H5Pclose(properties), H5Sclose(space);
 }
 
-/* One array under a sum, whose only chunk is shorter than its values. */
+/* An array with a checksum whose only chunk is shorter than its values. */
 static void shorten_array(hid_t file, const char *name) {
     const hsize_t count = 4096, zero = 0;
     const char bytes[16] = "";
@@ -85,7 +85,7 @@ static void expect_within(const char *words, const char *file, int64_t memory, c
     if (r.signal) fail_msg("%s (%s): signal %d", words, file, r.signal);
     if (r.status == 0) fail_msg("%s (%s) is taken", words, file);
     if (!strstr(r.text, part)) fail_msg("%s (%s): %s", words, file, r.text);
-    if (strstr(r.text, "statrec recover")) fail_msg("%s: %s", words, r.text); /* of run files */
+    if (strstr(r.text, "statrec recover")) fail_msg("%s: %s", words, r.text); /* for run files */
     if (r.memory > memory) fail_msg("%s (%s): %lld bytes", words, file, (long long)r.memory);
     bounded_free(&r);
 }
@@ -129,7 +129,7 @@ static void test_checkpoints(void **state) {
     expect_all(program_file("fifo.ckpt"), "not a regular file");
 }
 
-/* The model is built by what the file says of it. */
+/* The checkpoint's numbers give the model its sizes. */
 static void test_large_models(void **state) {
     (void)state;
     hid_t file = copy_checkpoint("words.ckpt");
@@ -173,7 +173,7 @@ static void test_data(void **state) {
     make_zeros(zeros, 600);
     r = program_run("cp %s idx/train-images-idx3-ubyte.gz && cp %s text/all.gz", zeros, zeros);
     program_free(&r);
-    const int64_t room = bounded_memory(zeros) + ((int64_t)104 << 20); /* what it may hold */
+    const int64_t room = bounded_memory(zeros) + ((int64_t)104 << 20); /* memory limit */
     expect_within("statrec train --model resnet20 --data cifar10 --data-dir cifar " ROWS, zeros,
                   room, "unpacks to over");
     expect_within("statrec train --model mnist_cnn --data idx --data-dir idx " ROWS, zeros, room,

@@ -1,6 +1,6 @@
-/* test_h5_trees.c -- indices of many attributes and links: as HDF5 writes them they are let
- * through; headers that say what no index has, nodes of more entries than they hold or the header
- * says, and attributes that are said to be shared are not. Heaps likewise. */
+/* test_h5_trees.c -- indices of many attributes and links. Those that HDF5 writes are accepted.
+ * Rejected: headers with impossible values, nodes with too many entries for themselves or the
+ * header, attributes marked as shared. Heaps likewise. */
 #define _GNU_SOURCE /* memmem */
 #include <fcntl.h>
 #include <hdf5.h>
@@ -14,11 +14,12 @@
 #include "testing/check.h"
 #include "testing/damage.h"
 
-/* In one leaf, in leaves below an inner node, below two of them. */
+/* Numbers of entries: in one leaf; in leaves below an inner node; below two levels of inner
+ * nodes. */
 enum { NODE = 512, HEADER = 38, FEW = 20, MANY = 200, MOST = 1500 };
 
-/* Attributes and links of the root, each with an index by name and one by the order in which they
-   were made. */
+/* Writes attributes and links of the root. Each kind has one index by name and one by creation
+ * order. */
 static void make(const char *path, int count) {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), space = H5Screate(H5S_SCALAR),
           both = H5Pcreate(H5P_FILE_CREATE);
@@ -44,7 +45,7 @@ static const char *temporary(void) {
     return path;
 }
 
-/* The file in memory and open: what is changed there is written there. */
+/* The file in memory and open: put() writes changes to both. */
 typedef struct image {
     unsigned char *bytes;
     size_t size;
@@ -64,7 +65,7 @@ static void image_free(image *f) {
     free(f->bytes);
 }
 
-/* The next header behind `from`; NULL: there is none. */
+/* Returns the next header after `from`; NULL: none. */
 static unsigned char *next_header(const image *f, const unsigned char *from) {
     const unsigned char *at = from ? from + 4 : f->bytes;
     return memmem(at, (size_t)(f->bytes + f->size - at), "BTHD", 4);
@@ -100,13 +101,13 @@ static void check_headers(int count, int depth) {
             if (is_sound(&f, h))
                 fail_msg("byte %d of a header may be %d", wrong[i].at, wrong[i].value);
             assert_true(
-                h5_tree_is_sound(NULL, f.fd, h, HEADER - 1, f.size)); /* too short to be one */
+                h5_tree_is_sound(NULL, f.fd, h, HEADER - 1, f.size)); /* too short for a header */
             h[wrong[i].at] = was;
         }
         h[26]--;
         assert_false(is_sound(&f, h)); /* fewer than the nodes have */
         h[26] += 2;
-        assert_true(is_sound(&f, h)); /* some of them have no right sum, say */
+        assert_true(is_sound(&f, h)); /* nodes without a valid checksum, for example */
         h[26]--;
         assert_true(depth == 0 || !h5_tree_is_sound(NULL, f.fd, h, HEADER,
                                                     0)); /* more nodes than the file has room for */
@@ -128,7 +129,7 @@ static size_t entry_of(const unsigned char *header) {
     return (size_t)number(header + 10, 2);
 }
 
-/* Where the sum of a node stands that is right. */
+/* Returns the address of the node's valid checksum. */
 static unsigned char *sum_of(unsigned char *node) {
     for (size_t end = 6; end + 4 <= NODE; end++)
         if (h5_checksum(node, end) == number(node + end, 4)) return node + end;
@@ -140,8 +141,7 @@ static void put(const image *f, const unsigned char *node) {
     assert_int_equal(pwrite(f->fd, node, NODE, node - f->bytes), NODE);
 }
 
-/* With another byte in a node: the sum not being right, HDF5 will refuse it; with the sum made
-   right, we do. */
+/* Alters one byte of a node. HDF5 rejects a wrong checksum, statrec the value. */
 static void check_byte(const image *f, const unsigned char *header, unsigned char *node,
                        unsigned char *at, unsigned char value) {
     unsigned char kept[NODE], *sum = sum_of(node);
@@ -202,7 +202,7 @@ static void other_bytes(void **state) {
     assert_true(h5_tree_is_sound(NULL, -1, none, HEADER, 0)); /* empty */
 }
 
-/* Nodes that cannot be read, or lie behind the end of the file: HDF5 reports them. */
+/* Nodes that cannot be read, or are after the end of the file: HDF5 reports them. */
 static void unreadable(void **state) {
     (void)state;
     image f = image_make(FEW);
@@ -222,8 +222,8 @@ static void heap_refused(char *heap, int at, int8_t value) {
     assert_true(h5_heap_is_small(heap, 146));
 }
 
-/* Their heap: as HDF5 made it, and with a first or a largest block that nobody has, or that are no
- * powers of two; with a first one larger than the largest; with rows of no or of three blocks. */
+/* Their heap, as HDF5 made it; then with impossible values. First and largest block: not in the
+ * file, no power of two, or the first larger than the largest. Rows of no block or of three. */
 static void heaps(void **state) {
     (void)state;
     size_t size;

@@ -1,5 +1,5 @@
-/* test_headers.c -- one byte of the header of each group and of each dataset is altered: none is
- * taken for absent, and the line says what is damaged. */
+/* test_headers.c -- alters one byte of the header of each group and dataset. No object counts as
+ * absent, and the message names the damaged one. */
 #define _GNU_SOURCE /* memmem */
 #include <fcntl.h>
 #include <hdf5.h>
@@ -22,7 +22,7 @@ typedef struct headers {
     int count, groups;
 } headers;
 
-/* With the groups that most runs lack. */
+/* Makes a run with groups that most runs lack. */
 static void make_run(const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -34,7 +34,7 @@ static void make_run(const char *path) {
     check_ok(sr_run_check(path, &why), &why);
     size_t size;
     char *bytes = damage_load(path, &size);
-    damage_store(path, bytes, damage_end(bytes)); /* as older files: without second copies */
+    damage_store(path, bytes, damage_end(bytes)); /* without backup copies, as in older files */
     free(bytes);
 }
 
@@ -75,7 +75,7 @@ static void hear_fault(void *context, const sr_failure *fault) {
     t->of_object += strstr(fault->text, t->object) != NULL;
 }
 
-/* Without these nothing in the file can be told apart. */
+/* Without one of these, no other object can be identified. */
 static bool is_needed(const char *object) {
     static const char *const needed[] = {".", "sites", "sites/name", "sites/offset", "sites/width"};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
@@ -83,7 +83,7 @@ static bool is_needed(const char *object) {
     return false;
 }
 
-/* Each row but for what is damaged; rows are lost only with their steps. */
+/* All rows but the damaged ones are recovered; rows are lost only with their steps. */
 static void expect_rest(const char *object, const sr_recovery *count) {
     const bool steps = !strcmp(object, "steps") || !strcmp(object, "steps/step"),
                vectors = steps || !strcmp(object, "vectors") || !strcmp(object, "vectors/step"),
@@ -97,14 +97,14 @@ static void expect_rest(const char *object, const sr_recovery *count) {
                  (int)count->lost_vectors, (int)count->evals, (int)count->lost_evals);
 }
 
-/* The check names it, and recover says what it leaves out and takes the rest. */
+/* The check names the object; recover names it as left out and copies the rest. */
 static void expect_told(const char *path, const char *object) {
     sr_failure why = {0};
     sr_recovery count = {.size = sizeof(sr_recovery)};
     told faults = {object, 0, 0}, lost = {object, 0, 0};
     if (sr_run_check_all(path, hear_fault, &faults, &why) != SR_FORMAT)
         fail_msg("%s: %s", object, why.text);
-    const bool root = strcmp(object, ".") == 0; /* nothing says that it was a run file */
+    const bool root = strcmp(object, ".") == 0; /* no sign that it was a run file */
     check_failure(&why, SR_FORMAT, root ? "not a run file" : "damaged: ");
     if (!root) check_failure(&why, SR_FORMAT, "checksum");
     if (faults.of_object == 0 && strchr(object, '/'))
@@ -149,8 +149,8 @@ static void test_each(void **state) {
     assert_true(h.groups >= 9 && h.count > 80);
 }
 
-/* HDF5 1.10 would tell by itself, but loses memory where a sum is wrong: such a header never
- * reaches it. Of a file that is being written it does, since HDF5 looks again. */
+/* HDF5 1.10 would report a wrong checksum, but leaks memory: it must not read such a header. In a
+ * growing file it may, because HDF5 retries. */
 static void expect_whole(int fd, haddr_t at, haddr_t end, bool whole) {
     unsigned char bytes[512];
     const ssize_t size = pread(fd, bytes, sizeof bytes, (off_t)at);
@@ -160,7 +160,7 @@ static void expect_whole(int fd, haddr_t at, haddr_t end, bool whole) {
     assert_true(h5_header_is_whole(NULL, fd, false, at, bytes, (size_t)size, end));
 }
 
-/* Whether it goes on behind the end of the file; while that is written it may. */
+/* Returns whether the header continues after the end of the file, which a growing file allows. */
 static bool check_cut(int fd, haddr_t at, haddr_t end) {
     unsigned char bytes[512];
     const ssize_t size = pread(fd, bytes, sizeof bytes, (off_t)at);
@@ -168,7 +168,7 @@ static bool check_cut(int fd, haddr_t at, haddr_t end) {
     return !h5_header_is_whole(NULL, fd, true, at, bytes, (size_t)size, end);
 }
 
-/* Place of the first chunk that goes on with a header; 0: none. */
+/* Returns the address of the first continuation chunk of a header; 0: none. */
 static haddr_t find_chunk(const char *path) {
     size_t size;
     char *bytes = damage_load(path, &size);
@@ -197,7 +197,7 @@ static void test_sums(void **state) {
         expect_whole(fd, h.at[i], h.at[i] + 8, false); /* beyond the file's end */
     }
     assert_true(chunk > 0);
-    for (int i = 0; i < h.count; i++) /* cut in front of that chunk */
+    for (int i = 0; i < h.count; i++) /* the file ends before that chunk */
         if (h.at[i] < chunk) cut += check_cut(fd, h.at[i], chunk);
     assert_true(cut > 0);
     flip(fd, chunk + 9);
@@ -211,12 +211,12 @@ static void test_sums(void **state) {
     assert_true(beside > 0 && beside < h.count); /* the header that it belongs to */
 }
 
-/* -- headers that nobody wrote ---------------------------------------------------------------- */
+/* -- forged headers --------------------------------------------------------------------------- */
 
 /* A file with a header at 0, and maybe further chunks. All checksums are right. */
 typedef struct forged {
     unsigned char byte[65536];
-    size_t size, end; /* of the header's messages so far; of the file */
+    size_t size, end; /* size of the header's messages so far; of the file */
     int flags, fd;
 } forged;
 
@@ -251,7 +251,7 @@ static void add_chunk(forged *f, uint64_t at, uint64_t length) {
     add_message(f, 16, 0, sizeof where, where, sizeof where);
 }
 
-/* Whether a header passes in a file that nobody writes, and in one that is being written. */
+/* Checks whether a header is accepted in a finished file, and in a growing one. */
 static void expect_forged(forged *f, const char *name, bool still, bool growing) {
     const int width = 1 << (f->flags & 3);
     const size_t start = 6 + (size_t)width;
@@ -314,20 +314,20 @@ static void test_forged_loops(void **state) {
     memcpy(chunk, "OCHK\20\20", 6), put_number(chunk + 8, 4096, 8), put_number(chunk + 16, 32, 8);
     put_sum(chunk, 28);
     expect_forged(&f, "its own next one", true, true);
-    forge(&f, 1), f.end = 8192; /* together they have more bytes than the file */
+    forge(&f, 1), f.end = 8192; /* together they are larger than the file */
     for (int i = 0; i < 3; i++) add_chunk(&f, 4096, 4096);
     memcpy(f.byte + 4096, "OCHK", 4), put_sum(f.byte + 4096, 4092);
     expect_forged(&f, "the same one again", false, true);
 }
 
-/* The prefix of a header that claims more bytes than any file has. */
+/* The prefix of a header that declares more bytes than any file has. */
 static void test_forged_sizes(void **state) {
     (void)state;
     unsigned char head[512] = "OHDR\2\3";
     memset(head + 6, 0xff, 8);
     assert_false(h5_header_is_whole(NULL, -1, true, 0, head, sizeof head, 4096));
     assert_true(h5_header_is_whole(NULL, -1, false, 0, head, sizeof head, 4096));
-    put_number(head + 6, 2, 8), put_sum(head, 16); /* whole, but further on than the file goes */
+    put_number(head + 6, 2, 8), put_sum(head, 16); /* valid, but beyond the end of the file */
     assert_true(h5_header_is_whole(NULL, -1, true, 4000, head, sizeof head, 4096));
     assert_false(h5_header_is_whole(NULL, -1, true, 4097, head, sizeof head, 4096));
     assert_true(h5_header_is_whole(NULL, -1, false, 4097, head, sizeof head, 4096));

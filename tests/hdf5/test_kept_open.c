@@ -1,6 +1,6 @@
-/* test_kept_open.c -- a file that HDF5 fails to close, and keeps: its descriptor and its lock go,
- * nothing is written to it later, and what HDF5 still asks of it fails. Writes of a forked process,
- * and writes that fail without a reason. */
+/* test_kept_open.c -- HDF5 fails to close a file and keeps it open. The file's descriptor and lock
+ * are released, nothing is written later, and HDF5's later calls on it fail. Also writes of a
+ * forked process, and writes that fail without an error number. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 static bool keeps, refuses; /* H5Fclose, pwrite */
 
-/* These stand before those of the libraries. */
+/* These override the libraries' functions. */
 herr_t H5Fclose(hid_t file) {
     static union {
         void *object;
@@ -53,7 +53,7 @@ static off_t size_of(const char *name) {
     return s.st_size;
 }
 
-/* failed: a write had failed before. */
+/* failed: an earlier write failed. */
 static void expect_kept(const char *name, bool failed) {
     static uint8_t value[3000];
     const int before = check_descriptors();
@@ -83,7 +83,7 @@ static void test_kept(void **state) {
     expect_kept("failed.h5", true);
 }
 
-/* It has all of HDF5's state, and may end in any way. */
+/* The child has a copy of HDF5's state and may exit in any way. */
 static void test_forked(void **state) {
     (void)state;
     static uint8_t value[3000], found[3000];
@@ -116,7 +116,7 @@ static void test_forked(void **state) {
     check_ok(h5_close(opened, &why), &why);
 }
 
-/* errno is 0 after an allocation that failed. */
+/* errno is 0 after an allocation failed. */
 static void test_no_reason(void **state) {
     (void)state;
     static uint8_t value[3000];

@@ -1,5 +1,6 @@
-/* test_messages.c -- a message of an object's header fits where all that it speaks of is there, and
- * nowhere before: bytes by HDF5's file format specification 3.0, IV.A.2, cut at every place. */
+/* test_messages.c -- messages of object headers. A message fits only if everything it refers to is
+ * present. The bytes follow HDF5's file format specification 3.0, IV.A.2, and are cut at every
+ * offset. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 #define ZERO4       "\0\0\0\0"
 #define ZERO8       ZERO4 ZERO4
-#define FLOAT       "\x11\x20\x3f\0\x08\0\0\0" ZERO8 ZERO4 /* of 8 bytes */
+#define FLOAT       "\x11\x20\x3f\0\x08\0\0\0" ZERO8 ZERO4 /* 8-byte float */
 #define BYTES(text) (const unsigned char *)(text), sizeof(text) - 1
 
 static const struct {
@@ -70,8 +71,8 @@ static void cut_anywhere(void **state) {
     }
 }
 
-/* More than it has by its own word, or a value, a chunk or filters of no bytes, as fuzzing found
-   it; products beyond 64 bits. */
+/* Declared sizes beyond the message's own. A value, a chunk or filters without bytes, as fuzzing
+ * found them. Products beyond 64 bits. */
 static void too_large(void **state) {
     (void)state;
     static const char most[] =
@@ -92,7 +93,8 @@ static void too_large(void **state) {
     assert_false(h5_message_fits(12, BYTES(attribute)));
 }
 
-/* A type or a space that its attribute leaves too few bytes for: the bytes behind it are another's. */
+/* The attribute leaves too few bytes for its type or its space; the bytes after them belong to
+ * other parts. */
 static void too_narrow(void **state) {
     (void)state;
     assert_true(h5_message_fits(12, BYTES("\2\0\3\0\x14\0\4\0ab\0" FLOAT "\2\0\0\0"
@@ -103,7 +105,7 @@ static void too_narrow(void **state) {
         h5_message_fits(12, BYTES("\2\0\3\0\x14\0\4\0ab\0" FLOAT "\2\1\0\0" ZERO8 "12345678")));
 }
 
-/* What nobody takes a length from fits, whatever it holds. */
+/* A message whose content gives no length always fits. */
 static void others(void **state) {
     (void)state;
     for (int type = 0; type < 256; type++)

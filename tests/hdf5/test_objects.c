@@ -1,5 +1,5 @@
-/* test_objects.c -- objects of a file that statrec did not write: each is opened as it is, or
- * refused for a reason that names it. */
+/* test_objects.c -- objects of a file that statrec did not write. Each is opened unchanged, or
+ * rejected with a reason that names it. */
 #include <hdf5.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static hid_t group_at(const char *path) {
     return group;
 }
 
-/* Of bytes, contiguous, or in chunks of one value with a checksum each. */
+/* Adds a dataset of bytes: contiguous, or in chunks of one value with a checksum each. */
 static void add_bytes(hid_t at, const char *name, int rank, const hsize_t *dims, bool summed,
                       bool written) {
     static unsigned char zeros[8192];
@@ -39,7 +39,7 @@ static void add_size(hid_t at, const char *name, hsize_t size) {
     add_bytes(at, name, 1, &size, false, true);
 }
 
-/* In chunks of one value, none of them written, with any number of rows. */
+/* In chunks of one value, all unwritten; the number of rows is unlimited. */
 static void add_growing(const char *name, int rank, const hsize_t *dims) {
     hsize_t one[3] = {1, 1, 1}, most[3] = {H5S_UNLIMITED};
     for (int i = 1; i < rank; i++) most[i] = dims[i];
@@ -50,7 +50,7 @@ static void add_growing(const char *name, int rank, const hsize_t *dims) {
     H5Dclose(set), H5Pclose(how), H5Sclose(space);
 }
 
-/* Two values under a checksum that their chunk is said to lack; it has so many bytes. */
+/* Two values in a chunk of `size` bytes. Its filter mask marks the checksum as skipped. */
 static void add_skipped(const char *name, hsize_t size) {
     const hsize_t two = 2, zero = 0;
     const hid_t space = H5Screate_simple(1, &two, NULL), how = H5Pcreate(H5P_DATASET_CREATE);
@@ -60,7 +60,7 @@ static void add_skipped(const char *name, hsize_t size) {
     H5Dclose(set), H5Pclose(how), H5Sclose(space);
 }
 
-/* -- one file of all ------------------------------------------------------------------------- */
+/* -- one file with all objects --------------------------------------------------------------- */
 
 enum { GROUPS = 20 }; /* more than stay open */
 
@@ -94,8 +94,8 @@ static void make_objects(void) {
 
 typedef struct object {
     const char *path;
-    int64_t size;     /* 0: refused */
-    const char *says; /* NULL: it is not there */
+    int64_t size;     /* 0: rejected */
+    const char *says; /* NULL: absent */
 } object;
 
 static const object objects[] = {
@@ -116,7 +116,7 @@ static const object objects[] = {
     {"/missing/b/c/x", 0, NULL},
     {"/missing", 0, NULL},
     {"/ab/x", 40, NULL},
-    {"/a/x", 50, NULL}, /* its group's path begins that of the one before */
+    {"/a/x", 50, NULL}, /* the path of the group before is a prefix of its path */
     {"/a/y", 0, NULL},
 };
 
@@ -176,7 +176,7 @@ static void test_attributes(void **state) {
     const h5_id opened = open_file("objects.h5");
     assert_false(h5_has_attribute(opened, "/", "format"));
     assert_false(h5_has_attribute(opened, "/missing", "format"));
-    assert_true(h5_has_attribute(opened, "/soft", "format")); /* not looked at: not absent */
+    assert_true(h5_has_attribute(opened, "/soft", "format")); /* not followed, thus not absent */
     assert_true(h5_has(opened, "/soft"));
     assert_int_equal(h5_get_attribute(opened, "/a", "two\nlines", H5_INT64, NULL, &value, &why),
                      SR_FORMAT);
@@ -222,7 +222,7 @@ static void test_long_name(void **state) {
     check_ok(h5_close(opened, NULL), NULL);
 }
 
-/* Rows that are declared need no bytes; a caller that takes memory for all of them asks. */
+/* Declared rows need no stored bytes; a caller that allocates all of them checks first. */
 static void test_stored(void **state) {
     (void)state;
     h5_id set;
@@ -242,7 +242,7 @@ static void test_stored(void **state) {
     check_ok(h5_close(opened, NULL), NULL);
 }
 
-/* Chunks of two rows each, in the order of the file: an end within the file cuts whole ones off. */
+/* Chunks of two rows, in file order: an end within the file cuts off complete chunks. */
 static void test_whole_rows(void **state) {
     (void)state;
     enum { ROWS = 20, WIDE = 4096 };
@@ -273,7 +273,7 @@ static void test_whole_rows(void **state) {
     check_ok(h5_close(opened, NULL), NULL);
 }
 
-/* Nothing that could be named: the line has the action and a reason. */
+/* No object to name: the message has the action and a reason. */
 static void test_no_object(void **state) {
     (void)state;
     h5_id set;
@@ -291,7 +291,7 @@ static void test_no_object(void **state) {
     check_ok(h5_close(file, NULL), NULL);
 }
 
-/* Nothing is asked of HDF5, not even which dataset. */
+/* No HDF5 call, not even with an invalid dataset. */
 static void test_no_rows(void **state) {
     (void)state;
     const h5_rows none[] = {{.count = 0, .columns = 1, .stride = 1}, {.count = 1, .stride = 1}};

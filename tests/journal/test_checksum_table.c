@@ -1,5 +1,5 @@
-/* test_checksum_table.c -- the table of a final trailer: every entry and offset compared with plain
- * arrays; damaged values; and a run of many chunks, some of which are damaged. */
+/* test_checksum_table.c -- the checksum table of a final trailer. Compares every entry and offset
+ * with plain arrays; then damaged values, and a run with many chunks, some damaged. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void put_number(unsigned char *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* As t->x is. */
+/* Encodes t->x. */
 static void table_write(table *t) {
     for (size_t i = 0; i < t->count; i++) {
         unsigned char *entry = t->bytes + i * TRAILER_ENTRY;
@@ -82,7 +82,7 @@ static void expect_entry(const table *t, const checksum_table *e, size_t i) {
     if (memcmp(&x, &t->x[i], sizeof x) != 0) fail_msg("entry %zu of %zu", i, t->count);
 }
 
-/* first: that ends behind `at`. */
+/* first: index of the first entry that ends after `at`. */
 static void expect_first(const table *t, const checksum_table *e, uint64_t at, size_t first) {
     const size_t i = checksum_table_find(e, at);
     if (i != first) fail_msg("%zu of %zu, not %zu", i, t->count, first);
@@ -121,7 +121,7 @@ static void expect_refused(table *t) {
     checksum_table_free(&e);
 }
 
-/* With a checksum that is right. */
+/* The checksum of the altered table is valid. */
 static void impossible_tables(void **state) {
     (void)state;
     table t = table_make(2 * PAGE + 9);
@@ -146,13 +146,13 @@ static void impossible_tables(void **state) {
 
 enum { BASE = 4 << 20, LENGTH = 8 };
 
-/* A byte for every place. */
+/* A pseudo-random byte for each offset. */
 static unsigned char byte_of(uint64_t place) {
     return (unsigned char)((place * 2654435761u) >> 11);
 }
 
-/* Extents side by side from BASE on, whose bytes are in the file; one of ten is structure, and the
- * sum of that is another. */
+/* Adjacent extents from BASE on, with their bytes in the file. One of ten is metadata, with another
+ * checksum. */
 static table table_of_values(void) {
     table t = table_make(MANY);
     unsigned char *bytes = malloc(LENGTH * MANY);
@@ -174,7 +174,8 @@ static table table_of_values(void) {
     return t;
 }
 
-/* Of extents first .. last and, but for `inner`, of half of those beside them; *bad: the first. */
+/* Verifies extents first .. last and, unless `inner`, half of each neighbour; *bad: first damaged
+ * offset. */
 static bool agrees(trailer *e, const table *t, size_t first, size_t last, bool inner,
                    uint64_t *bad) {
     const uint64_t half = inner ? 0 : LENGTH / 2, at = BASE + first * LENGTH - half;
@@ -207,7 +208,7 @@ static void values_against_their_checksums(void **state) {
     for (int again = 0; again < 2; again++) {
         assert_true(agrees(&e, &t, 2, PAGE - 3, false, &bad));
         assert_true(agrees(&e, &t, 200 * PAGE, 200 * PAGE + 7, true, &bad));
-        assert_false(agrees(&e, &t, 1, PAGE - 2, false, &bad)); /* a half of one that is bad */
+        assert_false(agrees(&e, &t, 1, PAGE - 2, false, &bad)); /* half of a bad extent */
         assert_true(bad == BASE + hit[0] * LENGTH);
         for (size_t i = 0; i < 4; i++) {
             assert_false(agrees(&e, &t, hit[i], hit[i], true, &bad));
@@ -223,7 +224,7 @@ static void values_against_their_checksums(void **state) {
     table_free(&t);
 }
 
-/* So many that the list of them is moved while they are found; the first is named. */
+/* More bad extents than the list's first capacity: it moves while it grows. The first is named. */
 static void many_bad_values_at_once(void **state) {
     (void)state;
     table t = table_of_values();
@@ -267,7 +268,7 @@ static int choose(const unsigned char *entries, size_t count, size_t hit[HIT]) {
     return found;
 }
 
-/* Each is found, by whom reads it and by whom checks the file; no other is. */
+/* Reads and the file check both report each damaged chunk, and no other. */
 static void damaged_chunks(void **state) {
     (void)state;
     char path[600];

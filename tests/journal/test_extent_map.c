@@ -1,5 +1,5 @@
-/* test_extent_map.c -- which bytes of a file are what, against one that looks at each byte; and a
- * log: what is written once and again, settles, and is sealed. */
+/* test_extent_map.c -- the kind of each byte range of a file, compared with a map of single bytes.
+ * Then a journal: bytes written once and again, settled and finalized. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,15 +16,15 @@
 
 enum { BYTES = 512, ROUNDS = 400, PUTS = 120, GRID = 8 };
 
-/* Of each byte the extent that it belongs to, 0: none; of an extent its kind. Equal lengths side by
- * side are extents of their own here. */
+/* Extent number of each byte, 0: none; kind of each extent. Adjacent equal lengths are separate
+ * extents here. */
 typedef struct plain {
     int of[BYTES + 1], extents;
     extent_kind kind[PUTS + 1];
     unsigned char byte[BYTES];
 } plain;
 
-/* The map may take values that are written over several extents of values for those, or for one. */
+/* Values may overwrite several extents of values, or part of one. */
 static bool is_several(const plain *p, int at, int end) {
     int last = 0;
     bool values = true, several = false;
@@ -48,12 +48,12 @@ static void plain_put(plain *p, extent_kind kind, int at, int end, const unsigne
     if (is_within(p, kind, at, end)) return;
     const int left = at > 0 && p->of[at - 1] == p->of[at] ? p->of[at] : 0;
     for (int i = at; left && i < BYTES; i++)
-        if (p->of[i] == left) p->of[i] = 0; /* its right part was never written by itself */
+        if (p->of[i] == left) p->of[i] = 0; /* its right part was never written alone */
     p->kind[++p->extents] = kind;
     for (int i = at; i < end; i++) p->of[i] = p->extents;
 }
 
-/* One of those that stand as one. */
+/* Checks extent k of a merged entry. */
 static void expect_piece(const plain *p, const extent *e, uint64_t k) {
     const size_t at = (size_t)(e->at + k * e->length), end = at + e->length;
     assert_true(e->length > 0 && end <= BYTES);
@@ -80,7 +80,7 @@ static void expect_map(const plain *p, const extent_map *m) {
     assert_int_equal(covered, 0);
 }
 
-/* Chunks of values on a grid mostly, so that many stand as one, and anything anywhere. */
+/* Mostly chunks of values on a grid, which the map merges; otherwise random extents. */
 static void put_something(plain *p, extent_map *m, rng *r) {
     unsigned char bytes[BYTES];
     const bool chunk = rng_below(r, 8) > 0;
@@ -112,7 +112,7 @@ static void puts_anywhere(void **state) {
 
 enum { CHUNKS = 100000 };
 
-/* Of each length and gap there is one. */
+/* Chunks of equal length and gap make one entry. */
 static void chunks_side_by_side(void **state) {
     (void)state;
     extent_map m = {0};
@@ -130,7 +130,7 @@ static void chunks_side_by_side(void **state) {
     assert_int_equal(m.count, 3);
     assert_true(extent_map_put(&m, EXTENT_METADATA, 100, 0, NULL)); /* no bytes */
     assert_int_equal(m.count, 3);
-    /* a number of chunks has 32 bits */
+    /* the number of chunks has 32 bits */
     m.e[2].more = UINT32_MAX - 1;
     const uint64_t far = m.e[2].at + 32 * (uint64_t)UINT32_MAX;
     assert_true(extent_map_put(&m, EXTENT_VALUES, far, 32, NULL));
@@ -139,7 +139,7 @@ static void chunks_side_by_side(void **state) {
     extent_map_free(&m);
 }
 
-/* -- the log --------------------------------------------------------------------------------- */
+/* -- the journal ----------------------------------------------------------------------------- */
 
 enum { HEAD = 100, CHUNK = 3000, PARTS = 40, LARGE = 300000, END = HEAD + PARTS * CHUNK + LARGE };
 
@@ -164,7 +164,7 @@ static uint64_t place(int part) {
     return HEAD + (uint64_t)part * CHUNK;
 }
 
-/* Every other part is steps, which are settled two commits later, and one that is large. */
+/* Every other part contains steps, which settle two commits later; one part is large. */
 static written *write_some(rng *r) {
     written *w = calloc(1, sizeof *w);
     assert_non_null(w);
@@ -221,20 +221,20 @@ static void spoil(const written *w, uint64_t at) {
     assert_int_equal(pwrite(w->log.fd, &other, 1, (off_t)at), 1);
 }
 
-/* Of what has settled there is no copy in memory, and one in the file. */
+/* Settled bytes have no copy in memory and one in the file. */
 static void steps_settle(void **state) {
     (void)state;
     rng r = rng_create(2);
     written *w = write_some(&r);
     assert_int_equal(bytes_of_copies(&w->log.map), HEAD);
     for (int i = 0; i < 2; i++) {
-        put_held(w, place(8), CHUNK, &r); /* the same again, a part, as values, and more than one */
+        put_held(w, place(8), CHUNK, &r); /* the same bytes, a part, values, several extents */
         put_held(w, place(10) + 5, 100, &r);
         put_bytes(w, false, place(12) + 7, 50, &r);
         put_held(w, place(14) + 1, CHUNK - 1, &r);
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD + 4 * CHUNK);
         assert_true(
-            journal_commit(&w->log, END)); /* what a flush wrote the next one writes again */
+            journal_commit(&w->log, END)); /* the next flush writes these bytes a second time */
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD + 4 * CHUNK);
         assert_true(journal_commit(&w->log, END));
         assert_int_equal(bytes_of_copies(&w->log.map), HEAD);
@@ -244,7 +244,7 @@ static void steps_settle(void **state) {
     discard(w);
 }
 
-/* The second copy of steps serves where the first is spoilt. */
+/* Readers use the backup copy of steps when the first copy is damaged. */
 static void copies_of_settled_steps(void **state) {
     (void)state;
     rng r = rng_create(3);
@@ -264,7 +264,7 @@ static void copies_of_settled_steps(void **state) {
     discard(w);
 }
 
-/* What became of settled steps in the file before they are sealed is no better for it. */
+/* Damage of settled steps before finalizing is still reported afterwards. */
 static void steps_spoilt_before_the_seal(void **state) {
     (void)state;
     rng r = rng_create(4);

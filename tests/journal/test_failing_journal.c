@@ -1,7 +1,6 @@
-/* test_failing_journal.c -- a journal is written and finalized, its file is read and verified while
- * one call fails: an allocation, a call of the system. Each call of the deed fails once. The file
- * then has the metadata of the last commit, or of the one that failed, never of both; a value that
- * is damaged is never called right. */
+/* test_failing_journal.c -- writes and finalizes a journal, reads and verifies its file, while one
+ * allocation or system call fails. Each call fails once. The file then has the metadata of the last
+ * commit or of the failed one, never of both. A damaged value never counts as valid. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #define DEEDS_WITHOUT_HDF5
 #include "journal/journal.h"
@@ -10,25 +9,24 @@
 #include "testing/failing_deeds.h"
 #include "testing/sample_run.h"
 
-/* Pieces of metadata with gaps between, rows of values, their steps, many more steps and values,
- * and a gap at the end. */
+/* File layout: blocks of metadata with gaps, rows of values, their steps, many more steps and
+ * values, a gap. */
 enum { PIECE = 32, PIECES = 3, STEPS_AT = 256, ROWS_AT = 1024, ROW = 64, LARGE_AT = 2048 };
 enum {
     VERSIONS = 3,
     COPIES = PIECES * PIECE + VERSIONS * ROW,
     ENTRIES = PIECES + 2 * VERSIONS + 2
 };
-/* Copies of all steps but for 8 bytes fill the buffer of a final trailer twice, so that its table
- * begins with a write; or those of some less, and its footer does. */
+/* Copies of all steps but 8 bytes fill a final trailer's buffer twice, so its table starts a write.
+ * With LESS bytes, its footer starts one. */
 enum { BUFFER = 1 << 18, LARGE = 2 * BUFFER - COPIES - 8 };
 enum { LESS = LARGE - ENTRIES * TRAILER_ENTRY };
 enum { FAR_AT = LARGE_AT + LARGE, END = FAR_AT + LARGE + 100 };
 
 static int committed; /* version of the last commit that succeeded; -1: none yet */
 static unsigned char large[LARGE];
-static size_t steps_size = LARGE; /* of the many steps */
-/* Files with damage: of two rows and of metadata, of two rows, of a torn write; their bytes but for
- * the trailer. */
+static size_t steps_size = LARGE; /* bytes of the many steps */
+/* Damaged files: two rows and metadata; two rows; a torn write. Their bytes without the trailer. */
 enum { WHOLE, ROWS, TORN, FILES };
 static char path[FILES][600];
 static unsigned char content[FILES][END];
@@ -63,7 +61,7 @@ static bool put_steps(journal *l, uint64_t at, const void *bytes, size_t size) {
     return ok;
 }
 
-/* The steps of the first version are written again by the last, when they have settled. */
+/* The last version writes the first version's steps again, after they have settled. */
 static bool put_version(journal *l, int version) {
     unsigned char row[ROW];
     memset(row, 100 + version, ROW);
@@ -103,7 +101,7 @@ static sr_status write_whole(sr_failure *why) {
     return write_file(sample_path("written"), VERSIONS, true, why);
 }
 
-/* The version of the pieces as a reader of the trailer sees them; -1: of more than one. */
+/* Returns the metadata version that a reader of the trailer sees; -1: more than one. */
 static int version_of(const trailer *e, const unsigned char *file) {
     unsigned char seen[PIECE], first[PIECE];
     for (int i = 0; i < PIECES; i++) {
@@ -129,7 +127,7 @@ static void look_at_written(const char *after, sr_status status) {
     static unsigned char file[END];
     bool gaps = false;
     sr_failure why = {0};
-    if (committed < 0) return; /* nothing was promised */
+    if (committed < 0) return; /* no commit yet */
     trailer e = load(sample_path("written"), file);
     const int version = version_of(&e, file);
     if (version != committed && (status == SR_OK || version != committed + 1))
@@ -150,7 +148,7 @@ static void test_writing(void **state) {
     steps_size = LARGE;
 }
 
-/* Values that become metadata part by part: a row of equal extents splits. */
+/* Values become metadata in parts: a merged row of equal extents splits. */
 static sr_status split(sr_failure *why) {
     enum { CHUNKS = 64 };
     extent_map m = {0};
@@ -194,7 +192,7 @@ static sr_status load_torn(sr_failure *why) {
     return status;
 }
 
-/* Of a final trailer. */
+/* Verifies a file with a final trailer. */
 static sr_status verify(int file, sr_failure *why) {
     trailer e;
     const extent *bad;
@@ -250,14 +248,14 @@ static sr_status lock(sr_failure *why) {
     return status;
 }
 
-/* What failed keeps nobody out. */
+/* A failed call leaves no lock held. */
 static void look_at_lock(const char *after, sr_status status) {
     if (status == SR_OK) return;
     if (lock_file_is_held(sample_path("run")) || lock_file_is_held(sample_path("run too")))
         complain(after, "the lock is held");
 }
 
-/* Whatever the system does not tell of a lock, it counts. */
+/* A lock counts as held when the system does not answer. */
 static sr_status meet_lock(sr_failure *why) {
     lock_file l;
     if (failing_watched == FAILING_SYSTEM && !lock_file_is_held(sample_path("met")))

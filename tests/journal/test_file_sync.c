@@ -1,5 +1,5 @@
-/* test_file_sync.c -- what a file system answers to fsync: without a disk it has none, and that is
- * no failure; any other error is one, which names the file or its folder. */
+/* test_file_sync.c -- errors of fsync. "Not supported", from a file system without a disk, is no
+ * failure. Any other error is, and names the file or its folder. */
 #include "journal/file_sync.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* test_journal.c -- a reader of the growing file sees writes that wait for the next commit. */
+/* test_journal.c -- readers of the growing file see writes before their commit. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 enum { SIZE = 256, WRITES = 40, READS = 400 };
 
-/* What a read gives: the bytes of the file, patched with those that wait. */
+/* A read returns the file's bytes, patched with uncommitted writes. */
 static void expect_seen(const journal *l, const unsigned char *want, rng *random) {
     for (int i = 0; i < READS; i++) {
         unsigned char seen[SIZE];

@@ -1,5 +1,5 @@
-/* test_lock_file.c -- whose lock file counts: of a process that lives, of another host, of another
- * container, of nobody; and what a forked process leaves alone. */
+/* test_lock_file.c -- which lock files count: of a running process, another host, another
+ * container, no process. A forked process leaves its parent's lock alone. */
 #define _GNU_SOURCE /* utimensat, gethostname */
 #include "journal/lock_file.h"
 
@@ -16,10 +16,10 @@
 #include "testing/check.h"
 #include "testing/sample_run.h"
 
-/* -- the system, as this process sees it */
+/* -- the operating system as this process sees it */
 
-static const char *host_name = "here", *pid_space = "pid:[1]"; /* NULL: the system tells none */
-static int kill_error;                                         /* 0: the process lives */
+static const char *host_name = "here", *pid_space = "pid:[1]"; /* NULL: unavailable */
+static int kill_error;                                         /* 0: the process is running */
 static pid_t asked;
 
 int gethostname(char *name, size_t size) {
@@ -43,7 +43,7 @@ int kill(pid_t process, int signal) {
     return errno = kill_error, kill_error ? -1 : 0;
 }
 
-/* -- whose counts */
+/* -- valid owners */
 
 typedef struct holder_case {
     const char *line;
@@ -58,7 +58,7 @@ static const holder_case cases[] = {
     {"here 7 pid:[1]\n", EPERM, 0, true, "here", "pid:[1]"}, /* another user's */
     {"there 7 pid:[1]\n", ESRCH, 0, true, "here", "pid:[1]"},
     {"here 7 pid:[2]\n", ESRCH, 0, true, "here", "pid:[1]"},
-    {"here 0 pid:[1]\n", ESRCH, 0, true, "here", "pid:[1]"}, /* no process, a group of them */
+    {"here 0 pid:[1]\n", ESRCH, 0, true, "here", "pid:[1]"}, /* no process; a process group */
     {"here -7 pid:[1]\n", ESRCH, 0, true, "here", "pid:[1]"},
     {"here seven pid:[1]\n", ESRCH, 0, true, "here", "pid:[1]"},
     {"here 7\n", ESRCH, 0, true, "here", "pid:[1]"},
@@ -66,7 +66,7 @@ static const holder_case cases[] = {
     {"", ESRCH, LOCK_FILE_STALE + 60, false, "here", "pid:[1]"},
     {"there 7 pid:[1]\n", 0, LOCK_FILE_STALE + 60, false, "here", "pid:[1]"},
     {"there 7 pid:[1]\n", 0, LOCK_FILE_STALE - 60, true, "here", "pid:[1]"},
-    /* two systems may lack a name */
+    /* two systems may both lack a name */
     {"unknown 7 pid:[1]\n", ESRCH, 0, true, NULL, "pid:[1]"},
     {"unknown 7 pid:[1]\n", ESRCH, 0, true, "", "pid:[1]"},
     {"here 7 unknown\n", ESRCH, 0, true, "here", NULL},
@@ -95,7 +95,7 @@ static void test_holders(void **state) {
     assert_false(lock_file_is_held(path));
 }
 
-/* What a writer could not have made neither counts nor goes. */
+/* Files that no writer creates do not count as locks and are not removed. */
 static void test_others(void **state) {
     (void)state;
     const char *path = sample_path("other");
@@ -112,7 +112,7 @@ static void test_others(void **state) {
     }
 }
 
-/* A forked process has a copy of the lock, and is not its owner. */
+/* A forked process has a copy of the lock but is not its owner. */
 static void test_forked(void **state) {
     (void)state;
     const char *path = sample_path("forked");

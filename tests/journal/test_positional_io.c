@@ -1,4 +1,4 @@
-/* test_positional_io.c -- all bytes arrive though each call of the system moves few, or is
+/* test_positional_io.c -- all bytes are transferred although each system call moves few bytes or is
  * interrupted. */
 #define _GNU_SOURCE /* syscall */
 #include <errno.h>
@@ -15,7 +15,7 @@ enum { SIZE = 100, AT = 7, ONCE = 3 };
 
 static int calls;
 
-/* In place of the C library's. */
+/* Overrides the C library's function. */
 ssize_t pread(int fd, void *to, size_t size, off_t at) {
     if (++calls % 4 == 0) return errno = EINTR, -1;
     return syscall(SYS_pread64, fd, to, size < ONCE ? size : ONCE, at);

@@ -1,6 +1,5 @@
-/* test_trailer.c -- a journal counts only when it is whole: what a power failure may leave of one
- * that was not yet on the disk repairs nothing. A footer counts only when all that it says is
- * possible. */
+/* test_trailer.c -- a journal counts only when it is complete. The part of a journal that a power
+ * failure leaves repairs nothing. A footer counts only when all its numbers are possible. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 enum { FOOTER = 64 };
 
-/* A run whose recorder went away after a flush: with a journal. */
+/* A run with a journal: its recorder ended after a flush. */
 static const char *growing(const char *name) {
     const char *path = sample_path(name);
     sr_recorder *r = sample_begin(path, NULL);
@@ -43,7 +42,7 @@ static void flip(const char *path, uint64_t at) {
     assert_int_equal(close(fd), 0);
 }
 
-/* A byte of the copies, of the table or of the footer did not arrive. */
+/* A byte of the copies, of the table or of the footer was not written. */
 static void incomplete_journal(void **state) {
     (void)state;
     const char *part = growing("journal.h5");
@@ -68,11 +67,11 @@ static void incomplete_journal(void **state) {
     unlink(part);
 }
 
-/* The same byte of the file itself is what the journal is for. */
+/* The journal repairs the same byte of the file itself. */
 static void torn_write(void **state) {
     (void)state;
     const char *part = growing("torn.h5");
-    flip(part, 9); /* of the superblock of HDF5 */
+    flip(part, 9); /* HDF5 superblock */
     trailer e = loaded(part);
     assert_int_equal(e.kind, TRAILER_JOURNAL);
     assert_int_equal(e.map.count, 1);
@@ -81,7 +80,7 @@ static void torn_write(void **state) {
     unlink(part);
 }
 
-/* -- footers that nobody wrote */
+/* -- forged footers */
 
 enum { CONTENT = 200, SLACK = 8, LENGTH_AT = 24, END_AT = 32 };
 
@@ -103,7 +102,7 @@ static void write_final(const char *path) {
     extent_map_free(&m);
 }
 
-/* Puts a number into the footer, whose checksum is right then. */
+/* Writes a number into the footer and updates its checksum. */
 static void change_footer(const char *path, int at, uint64_t value, int bytes) {
     unsigned char footer[FOOTER];
     const int fd = open(path, O_RDWR);
@@ -121,10 +120,10 @@ static void impossible_footers(void **state) {
     enum { SIZE = CONTENT + TRAILER_ENTRY + FOOTER, OWN = SIZE - CONTENT };
     static const struct {
         int at, bytes;
-        uint64_t value, end; /* end: of the HDF5 data; 0: as it was written */
+        uint64_t value, end; /* end: of the HDF5 data; 0: unchanged */
     } change[] = {
         {16, 4, 2, 0}, /* another version */
-        /* no length of a trailer, none with the table, one with copies that no extent has */
+        /* no length of a trailer, none with the table, one with copies that belong to no extent */
         {LENGTH_AT, 8, FOOTER - 1, 0},
         {LENGTH_AT, 8, SIZE + 1, 0},
         {LENGTH_AT, 8, UINT64_MAX, 0},
@@ -161,7 +160,7 @@ static void same_trailers(void **state) {
     for (int i = 0; i < 5; i++) assert_true(trailer_is_same(&e, &other[i]) == (i == 0));
 }
 
-/* Beyond 1 MiB of metadata a journal has only what changed since the last commit. */
+/* Beyond 1 MiB of metadata a journal contains only changes since the last commit. */
 static void much_metadata(void **state) {
     (void)state;
     enum { PART = 4096, PARTS = 512 };

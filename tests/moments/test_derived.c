@@ -1,5 +1,5 @@
-/* test_derived.c -- scalars that follow from vectors, against hand-computed numbers and the shared
- * vectors. */
+/* test_derived.c -- scalars computed from vectors, compared with hand-computed numbers and the
+ * shared test vectors. */
 #include <float.h>
 #include <hdf5.h>
 #include <math.h>
@@ -28,7 +28,7 @@ static void expect(const double *scalar, sr_scalar which, double want) {
     check_near_double(name, &scalar[which], &want, 1, 1e-14, 0);
 }
 
-/* d = 2, n = 4, eps = 0: mu_B - mu = (3, 4), deviations 2 and 4 against 1 and 1. */
+/* d = 2, n = 4, eps = 0: mu_B - mu = (3, 4), standard deviations 2 and 4 against 1 and 1. */
 static void test_sigma_by_hand(void **state) {
     (void)state;
     const double mu_B[] = {3, 5}, mu[] = {0, 1}, sigma2_B[] = {4, 16}, sigma2[] = {1, 1};
@@ -98,7 +98,7 @@ static void test_other_families_by_hand(void **state) {
 
 /* -- shared vectors -------------------------------------------------------------------------- */
 
-/* Whole dataset as double; NULL when absent. */
+/* Returns the dataset as double; NULL when absent. */
 static double *load(hid_t file, int k, const char *name, int64_t *count) {
     char path[128], group[64];
     snprintf(group, sizeof group, "/case%d", k);
@@ -174,7 +174,7 @@ static void close_case(shared_case *c) {
     free(c->x), free(c->dy), free(c->gamma), free(c->mask);
 }
 
-/* Compares [count] values of iteration s with out/<name>, when the file has it. */
+/* Compares [count] values of iteration s with out/<name>, if the file contains it. */
 static int compare(const shared_case *c, const char *name, int64_t s, const double *got,
                    int64_t count, double factor) {
     char path[64], label[128];
@@ -192,8 +192,8 @@ static int compare(const shared_case *c, const char *name, int64_t s, const doub
 
 enum { SHARED_WIDTH = 4096 };
 
-/* Everything that follows from x, dy and the state before an iteration, as the recorder computes
- * it. */
+/* Checks all values that follow from x, dy and the state before an iteration, computed as in the
+ * recorder. */
 static int check_iteration(const shared_case *c, int64_t s, sr_family family) {
     static double mean[SHARED_WIDTH], var[SHARED_WIDTH], square[SHARED_WIDTH], sum_g[SHARED_WIDTH];
     static double sum_gx[SHARED_WIDTH], sum_gg[SHARED_WIDTH], center[SHARED_WIDTH],
@@ -287,7 +287,7 @@ static void test_shared_pnv(void **state) {
     check_shared_file("pnv", SR_FAMILY_PSI);
 }
 
-/* PN: nu and Gamma of the files, as the norm layer hands them over. */
+/* PN: the files' nu and Gamma, as the norm layer passes them. */
 static void test_shared_pn(void **state) {
     (void)state;
     const char *path = check_shared("reference/vectors/pn.h5");

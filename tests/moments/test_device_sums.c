@@ -1,4 +1,4 @@
-/* test_device_sums.c -- sums of a device's buffer against statistics of the values themselves. */
+/* test_device_sums.c -- sums in a device's buffer, compared with statistics of the values. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void near(double got, double want, double tolerance) {
         fail_msg("%.17g, not %.17g", got, want);
 }
 
-/* Site 0 is read, site 1 is a node, site 2 is read and has counted rows and no gain. */
+/* Site 0 is read, site 1 is a node. Site 2 is read and has counted rows and no gain. */
 typedef struct board {
     _Alignas(16) char buffer[BUFFER];
     sr_device_place place[SITES];
@@ -147,7 +147,7 @@ static void test_bounds(void **state) {
     free(b);
 }
 
-/* No rows: sums of nothing, and no division by zero. */
+/* No rows: the sums are 0, without a division by zero. */
 static void test_no_rows(void **state) {
     (void)state;
     char buffer[8 * (5 * STRIDE + 3)] = {0};

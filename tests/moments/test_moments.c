@@ -1,4 +1,5 @@
-/* test_moments.c -- moments and sums of tensors of every element and layout against long double. */
+/* test_moments.c -- moments and sums of tensors of every element type and layout, compared with
+ * long double. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,8 @@ static double decode_as(sr_element element, uint16_t code) {
     return element == SR_FLOAT16 ? decode(code, 10, 15) : decode(code, 7, 127);
 }
 
-/* The code whose value is nearest below in magnitude: its order is that of the values. */
+/* Returns the code of the nearest value below in magnitude: codes and values have the same
+ * order. */
 static uint16_t encode(sr_element element, double value) {
     uint16_t low = 0, high = element == SR_FLOAT16 ? 0x7c00 : 0x7f80;
     if (isnan(value)) return 0x7fff;
@@ -65,7 +67,7 @@ static uint16_t encode(sr_element element, double value) {
     return (uint16_t)(low | (signbit(value) ? 0x8000 : 0));
 }
 
-/* Writes value i of a tensor's data, and returns what it then holds. */
+/* Writes value i of a tensor's data; returns the stored, rounded value. */
 static double store(sr_element element, void *data, int64_t i, double value) {
     if (element == SR_FLOAT32) return ((float *)data)[i] = (float)value;
     if (element == SR_FLOAT64) return ((double *)data)[i] = value;
@@ -111,7 +113,7 @@ static int64_t reference(const layout *l, const double *x, const uint8_t *valid,
     return n;
 }
 
-/* `every`: each row whose number is divisible by it is padding, full of garbage; 0: no mask. */
+/* every: rows whose number is divisible by it are padding with invalid values; 0: no mask. */
 static void check_moments(const layout *l, sr_element element, double mean, double scale,
                           int64_t every) {
     int64_t size = l->outer * l->channels * l->inner, rows = l->outer * l->inner;
@@ -135,8 +137,8 @@ static void check_moments(const layout *l, sr_element element, double mean, doub
         char name[128];
         snprintf(name, sizeof name, "%s %s mean %g scale %g every %d", l->name,
                  element_names[element], mean, scale, (int)every);
-        /* the mean is good to the spread; the variance to its own size, unless mean / scale is so
-         * large that rounding the mean shows */
+        /* tolerances: the mean relative to the spread, the variance relative to itself. If mean /
+         * scale is very large, rounding of the mean shows */
         check_near_double(name, found, want, 1, 1e-14, 1e-14 * scale);
         check_near_double(name, found + 1, want + 1, 1, 1e-12 + 1e-15 * fabs(mean) / scale,
                           1e-25 * mean * mean);
@@ -213,7 +215,7 @@ static void reference_sums(const layout *l, const double *g, const double *x, co
     }
 }
 
-/* g and x may be of different elements. */
+/* g and x may have different element types. */
 static void check_sums(const layout *l, sr_element of_g, sr_element of_x, double mean) {
     const int64_t size = l->outer * l->channels * l->inner, rows = l->outer * l->inner;
     void *xs = need((size_t)size * 8), *gs = need((size_t)size * 8);
@@ -324,9 +326,9 @@ static void test_row_norms(void **state) {
     assert_true(isnan(square[0]) && isnan(square[1]));
 }
 
-/* -- a whole pass ------------------------------------------------------------------------------ */
+/* -- a complete pass --------------------------------------------------------------------------- */
 
-/* One call gives the bits of the calls that it stands for. */
+/* One call returns the same bits as the separate calls. */
 static void check_whole_pass(const layout *l, sr_element element, bool gained, bool root) {
     const int64_t d = l->channels, size = l->outer * d * l->inner;
     void *gs = need((size_t)size * 8), *xs = need((size_t)size * 8);
@@ -359,7 +361,7 @@ static void test_whole_pass(void **state) {
             check_whole_pass(&layouts[l], (sr_element)e, e == SR_FLOAT32, l % 2);
 }
 
-/* Vectors that are given are copied; of the tensors g alone is read, for its squares. */
+/* Given vectors are copied. Of the tensors, only g is read, for its squares. */
 static void test_pass_of_vectors(void **state) {
     (void)state;
     const float mean[2] = {1, 2}, inverse[2] = {3, 4}, sum_g[2] = {5, 6}, sum_gx[2] = {7, 8},
@@ -381,7 +383,7 @@ static void test_pass_of_vectors(void **state) {
     check_near_double("rows", to, rows, 12, 1e-14, 0);
 }
 
-/* The squares of planes alone, of every type, are those of sr_gradient_sums. */
+/* Squares of planes alone equal the squares of sr_gradient_sums, for every element type. */
 static void test_squares_of_planes(void **state) {
     (void)state;
     enum { OUTER = 3, D = 2, INNER = 37, SIZE = OUTER * D * INNER };

@@ -39,7 +39,7 @@ double *plain_linear(const plain *p, const char *name, int64_t n, int64_t in, in
     return y;
 }
 
-/* In place, LN or RMSNorm of n rows [width] as the site has it. */
+/* Normalizes n rows [width] in place by LN or RMSNorm, whichever the site uses. */
 static void normalize(const plain *p, const char *site, int64_t n, int64_t width, double *x) {
     char full[128];
     bool centred = false, found = false;
@@ -69,7 +69,7 @@ static bool has_head_norms(const plain *p) {
     return has;
 }
 
-/* One head of one query. */
+/* Computes one head for one query. */
 static void attend(const double *q, const double *k, const double *v, int64_t keys, double *y) {
     double weight[LONGEST + 1], sum = 0;
     for (int64_t j = 0; j < keys; j++) {
@@ -114,7 +114,7 @@ static double *feed_forward(const plain *p, const char *name, int64_t n, const d
     return y;
 }
 
-/* What a sublayer of layer i is: memory NULL: x itself; keys 0: feed-forward. */
+/* A sublayer of layer i. memory NULL: x itself; keys 0: feed-forward. */
 typedef struct sublayer {
     const char *norm, *part;
     int64_t keys;
@@ -142,7 +142,7 @@ static void apply(const plain *p, const char *side, int i, const sublayer *s, in
     free(f), free(h);
 }
 
-/* Embedding, layers and the norm at the end of a side, [n, D]. memory NULL: none. */
+/* Computes embedding, layers and final norm of a side, [n, D]. memory NULL: none. */
 double *plain_stack(const plain *p, const char *side, const int32_t *token, int64_t n, int pad,
                     bool causal, const double *memory, int64_t keys) {
     real positions[(LONGEST + 4) * D];

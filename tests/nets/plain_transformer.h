@@ -1,5 +1,5 @@
 /* plain_transformer.h -- a transformer's formulas in plain loops in double (docs/models.md 2.3,
- * 2.9), one sentence without padding, on the parameters of a model of these sizes. */
+ * 2.9). Takes one sentence without padding and the parameters of a model of these sizes. */
 #ifndef TESTS_NETS_PLAIN_TRANSFORMER_H
 #define TESTS_NETS_PLAIN_TRANSFORMER_H
 
@@ -12,12 +12,12 @@ typedef struct plain {
     const char *placement;
 } plain;
 
-/* Zeros, to be freed, as everything that is returned. */
+/* Returns zeros. The caller frees all returned arrays. */
 double *plain_numbers(int64_t count);
 double *plain_linear(const plain *p, const char *name, int64_t n, int64_t in, int64_t out,
                      const double *x);
-/* Embedding, layers and the norm at the end of a side, [n, D]. memory [keys, D]: of a decoder, else
- * NULL. pad: number of <pad>, -1: none. */
+/* Returns the output of a side's embedding, layers and final norm, [n, D]. memory [keys, D]: for a
+ * decoder, else NULL. pad: number of <pad>, -1: none. */
 double *plain_stack(const plain *p, const char *side, const int32_t *token, int64_t n, int pad,
                     bool causal, const double *memory, int64_t keys);
 /* logits [n, WORDS]. */

@@ -7,7 +7,7 @@
 #include "testing/check.h"
 
 static const int lengths[TAGGED] = {5, 3, 1};
-/* Words by sentence; their characters follow from the word. */
+/* Words by sentence; each word determines its characters. */
 static const int32_t words[TAGGED][TAGGED_LENGTH] = {{4, 9, 5, TOKEN_UNK, 11}, {6, 4, 7}, {10}};
 static const int32_t tags[TAGGED][TAGGED_LENGTH] = {{0, 1, 2, 0, 3}, {2, 3, 0}, {1}};
 
@@ -15,7 +15,7 @@ int tagged_words(int s) {
     return lengths[s];
 }
 
-/* 1 to TAGGED_CHARACTERS of them. */
+/* Returns 1 to TAGGED_CHARACTERS. */
 static int spell(int32_t word, int32_t *character) {
     const int n = 1 + word % TAGGED_CHARACTERS;
     for (int c = 0; c < n; c++) character[c] = 1 + (word * 3 + c * 5) % (TAGGED_ALPHABET - 1);

@@ -1,5 +1,5 @@
-/* Weights of the layers in front of a norm that centralizes them (MABN, docs/norms.md 16): a number
- * added to all weights of a unit changes nothing; other layers' weights are as they are. */
+/* MABN centralizes the weights of the layers before its norms (docs/norms.md 16). A number added to
+ * all weights of a unit changes nothing; other layers' weights are not centralized. */
 #include <math.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static void run(model *m, tape *t, double logit[IMAGES * CLASSES]) {
     for (int i = 0; i < IMAGES * CLASSES; i++) logit[i] = (double)y->value[i];
 }
 
-/* The farthest that a logit moves when the weights of each unit rise by a number of its own. */
+/* Returns the largest change of a logit after adding a different number to each unit's weights. */
 static double moved(model *m, tape *t, tensor *w) {
     double before[IMAGES * CLASSES], after[IMAGES * CLASSES], most = 0;
     const int64_t each = w->count / w->dim[0];

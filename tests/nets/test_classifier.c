@@ -1,5 +1,5 @@
-/* The classifier of sentences: parameter counts and sites, what padding may not change, pooling by
- * hand, what is refused. */
+/* The classifier of sentences: parameter counts and sites, independence of padding, pooling by
+ * hand, rejected options. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static double largest(const tensor *x) {
     return most;
 }
 
-/* Uniform: the largest of thousands is close to the bound. */
+/* Uniform distribution: the largest of thousands is close to the bound. */
 static void expect_bound(const model *m, const char *name, double bound) {
     const double most = largest(weight(m, name));
     if (!(most <= bound && most > 0.95 * bound)) fail_msg("%s: %g, %g", name, most, bound);
@@ -138,7 +138,7 @@ static void heads_of_other_widths(void **state) {
     params_free(&p);
 }
 
-/* The rule of linear layers is that of an encoder-decoder too. */
+/* Linear layers of an encoder-decoder follow the same rule. */
 static void initial_weights_of_pairs(void **state) {
     (void)state;
     const data_shape shape = {.task = TASK_PAIRS, .vocabulary = 50, .longest = 9};
@@ -165,7 +165,7 @@ typedef struct sentences {
     batch b;
 } sentences;
 
-/* Sentences of 5, 3 and 1 words, <s> in front of each, padded to `length`. */
+/* Sentences of 5, 3 and 1 words with <s> included, padded to `length`. */
 static void fill(sentences *s, int64_t length) {
     static const int64_t words[SENTENCES] = {5, 3, 1};
     for (int64_t i = 0; i < SENTENCES; i++)
@@ -197,7 +197,7 @@ static tape *make_tape(void) {
     return t;
 }
 
-/* The farthest that the logits of padding to `length` are from those without needless padding. */
+/* Returns the largest change of a logit when padding to `length`. */
 static double padding_moves(model *m, int64_t length, norm_mode mode) {
     enum { CLASSES = 5 };
     sentences s;
@@ -216,7 +216,7 @@ static double padding_moves(model *m, int64_t length, norm_mode mode) {
     return farthest;
 }
 
-/* Whatever the normalization; with the control experiment it does matter. */
+/* For every normalization; with the control experiment padding does matter. */
 static void padding_is_nothing(void **state) {
     (void)state;
     const data_shape shape = shape_of(50, 5);
@@ -238,7 +238,7 @@ static void padding_is_nothing(void **state) {
     }
 }
 
-/* A pass goes through every site once. */
+/* Each site is normalized once in a pass. */
 static void every_site(void **state) {
     (void)state;
     const data_shape shape = shape_of(50, 5);
@@ -258,7 +258,7 @@ static void every_site(void **state) {
     }
 }
 
-/* Ops that draw random numbers in a pass of training. */
+/* Ops that draw random numbers in a training pass. */
 static int64_t draws(const char *preset, double dropout, double attention, double relu) {
     const data_shape shape = shape_of(50, 5);
     model_options o = options(preset, "ln");
@@ -276,8 +276,8 @@ static int64_t draws(const char *preset, double dropout, double attention, doubl
     return count;
 }
 
-/* The embedding's and two of each layer; one of each layer: rt has four, imdb one and no
-   positions. */
+/* Dropout acts on the embedding and twice per layer, each other option once per layer. rt has four
+ * layers; imdb has one, without positions. */
 static void options_of_dropout(void **state) {
     (void)state;
     assert_int_equal(draws("rt", NAN, NAN, NAN), 9);
@@ -288,7 +288,7 @@ static void options_of_dropout(void **state) {
     assert_int_equal(draws("imdb", 0, 0, 0), 0);
 }
 
-/* A layer that adds nothing: the logits are W mean(x) + b with x the embedding by hand. */
+/* Zeros the layer's outputs: the logits are W mean(x) + b with x the embedding by hand. */
 static void silence(model *m) {
     const char *const silent[] = {"encoder.0.attention.o.weight", "encoder.0.attention.o.bias",
                                   "encoder.0.ffn_block.out.weight", "encoder.0.ffn_block.out.bias"};
@@ -353,7 +353,7 @@ static void pooling_by_hand(void **state) {
     check_pooling("cls", "none");
 }
 
-/* -- refusals */
+/* -- rejected options */
 
 static void refuse(const model_options *o, const char *part) {
     const data_shape shape = shape_of(50, 5);
@@ -386,7 +386,7 @@ static void what_is_refused(void **state) {
     model_free(m);
 }
 
-/* A layer scale has the method's eps, and never 0: a row of zeros would be divided by it. */
+/* A layer scale uses the method's eps, never 0: otherwise a zero row would be divided by 0. */
 static void eps_of_layer_scale(void **state) {
     static const struct {
         const char *norm;

@@ -128,7 +128,7 @@ static void mnist_cnn_counts(void **state) {
     model_free(m);
     o.conv_norms = false;
     data_shape wide = {.task = TASK_IMAGES, .height = 16, .width = 36, .channels = 3, .classes = 7};
-    m = create(&o, &wide); /* 1 x 6 places behind the second pooling */
+    m = create(&o, &wide); /* 1 x 6 positions after the second pooling */
     assert_int_equal(params_total(&m->params),
                      (75 + 1) * 20 + (500 + 1) * 50 + (300 + 1) * 500 + 501 * 7 + 1000);
     model_free(m);
@@ -190,7 +190,7 @@ static void norms_by_site(void **state) {
     model_free(m);
 }
 
-/* The text of an option of single methods. */
+/* The text of an option for single methods. */
 static char *text_of(model_options *o, const char *key) {
     for (int i = 0; norm_option_at(i); i++)
         if (!strcmp(norm_option_at(i)->key, key)) return o->norm_param[i];
@@ -213,7 +213,7 @@ static void norm_parameters(void **state) {
     model_free(m);
 }
 
-/* What the releases always have in front (docs/norms.md 2, 12), and --layer-scale over it. */
+/* The releases always scale their input (docs/norms.md 2, 12); --layer-scale overrides it. */
 static void own_layer_scales(void **state) {
     (void)state;
     const struct {
@@ -232,7 +232,7 @@ static void own_layer_scales(void **state) {
     }
 }
 
-/* He: deviation sqrt(2/fan_in) around 0; PyTorch: within 1/sqrt(fan_in), the bias too. */
+/* He: standard deviation sqrt(2/fan_in), mean 0; PyTorch: within 1/sqrt(fan_in), the bias too. */
 static void initial_weights(void **state) {
     (void)state;
     for (int pytorch = 0; pytorch < 2; pytorch++) {
@@ -321,7 +321,7 @@ static void expect_methods(const model_options *o, const data_shape *shape, cons
     model_free(m);
 }
 
-/* The places of --site, in the forward order, whatever the model. */
+/* Site names for --site, in forward order, for every model. */
 static void places(void **state) {
     (void)state;
     const data_shape text = {.task = TASK_PAIRS, .vocabulary = 64, .longest = 16};
@@ -336,7 +336,7 @@ static void places(void **state) {
     expect_methods(&o, &text, "ln", "ln", "none");
 }
 
-/* Globs of globs.h; one that decides nowhere is a mistake. */
+/* Globs of globs.h; a pattern that never applies is an error. */
 static void globs(void **state) {
     (void)state;
     const data_shape text = {.task = TASK_PAIRS, .vocabulary = 64, .longest = 16};

@@ -1,6 +1,6 @@
-/* test_dropout_places.c -- where dropout acts in the transformer and where it does not. Sublayers
- * whose output is known (their last weights zero or one) leave sums at the sites in which every
- * factor of a mask can be read off. */
+/* test_dropout_places.c -- the transformer's dropout positions. Sublayers have a known output,
+ * because their last weights are zero or one. The sums at the sites then show every factor of a
+ * mask. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { ENCODER_1, ENCODER_2, ENCODER_END, DECODER_1, DECODER_2, DECODER_3, DECOD
 typedef struct fixture {
     model *m;
     tape *t;
-    double x[SITES][NUMBERS]; /* what each site got in the last pass */
+    double x[SITES][NUMBERS]; /* input of each site in the last pass */
 } fixture;
 
 static void keep(void *context, const norm_view *o) {
@@ -24,7 +24,7 @@ static void keep(void *context, const norm_view *o) {
     for (int i = 0; i < NUMBERS; i++) f->x[o->site->depth][i] = (double)o->x[i];
 }
 
-/* NaN: what the preset says. */
+/* NaN: the preset's value. */
 static fixture *make(const char *preset, double residual, double attention, double relu) {
     fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
@@ -69,9 +69,8 @@ static bool ends_with(const char *name, const char *end) {
     return n >= m && !strcmp(name + n - m, end);
 }
 
-/* Every parameter with this ending: a constant, and the identity where it is a matrix and asked
- * for.
- */
+/* Sets every parameter with this ending to a constant; with `identity`, matrices to the
+ * identity. */
 static void set(fixture *f, const char *end, double value, bool identity) {
     int found = 0;
     for (int i = 0; i < f->m->params.count; i++) {
@@ -84,7 +83,7 @@ static void set(fixture *f, const char *end, double value, bool identity) {
     assert_true(found > 0);
 }
 
-/* Sublayers that give this constant whatever they get. */
+/* Makes sublayers return this constant for any input. */
 static void constant_sublayers(fixture *f, double value) {
     set(f, ".o.weight", 0, false);
     set(f, ".o.bias", value, false);
@@ -114,7 +113,7 @@ static void forward(fixture *f, bool training) {
     if (!f->m->row->forward(f->m, &p)) fail_msg("%s", tape_failure(f->t)->text);
 }
 
-/* share of numbers that are 0; the others are `kept`. */
+/* Returns the fraction of zeros; the other numbers are `kept`. */
 static double zeros(const double *x, double kept) {
     int count = 0;
     for (int i = 0; i < NUMBERS; i++) {
@@ -126,7 +125,7 @@ static double zeros(const double *x, double kept) {
     return (double)count / NUMBERS;
 }
 
-/* Five standard deviations of a share of NUMBERS draws. */
+/* Tolerance: five standard deviations of a fraction of NUMBERS draws. */
 static void check_share(const char *what, double share, double p) {
     if (fabs(share - p) > 5 * sqrt(p * (1 - p) / NUMBERS))
         fail_msg("%s: a share of %g dropped, not %g", what, share, p);
@@ -138,8 +137,8 @@ static const double *difference(const fixture *f, int after, int before) {
     return u;
 }
 
-/* sqrt(d) E + P loses the share p of its numbers and the others grow by 1/(1-p), on both sides with
- * masks of their own. */
+/* sqrt(d) E + P: a fraction p of its numbers becomes 0, the others grow by 1/(1-p). Each side has
+ * its own mask. */
 static void embedding(void **state) {
     (void)state;
     const double p = 0.25;
@@ -157,7 +156,7 @@ static void embedding(void **state) {
     fixture_free(f);
 }
 
-/* x + drop(f): f = 1 is seen whole or not at all and x is untouched, behind every sublayer. */
+/* x + drop(f) after every sublayer, f = 1: f is kept or dropped completely; x is unchanged. */
 static void check_residual(const char *preset, double rate, double p) {
     static const int pair[][2] = {{ENCODER_2, ENCODER_1},
                                   {ENCODER_END, ENCODER_2},
@@ -189,9 +188,9 @@ static void check_inner(const char *preset, double rate, double p) {
     fixture_free(f);
 }
 
-/* Queries are 0 and all values 1: attention averages as many ones as a query has keys, the share p
- * of which is dropped, so that its result is a multiple of 1/(keys (1-p)), the same in all columns.
- * Causal: query i has i + 1 keys. */
+/* Queries are 0 and all values 1: attention averages as many ones as a query has keys. A fraction p
+ * is dropped, so each result is a multiple of 1/(keys (1-p)), equal in all columns. Causal: query i
+ * has i + 1 keys. */
 static void check_weights(const char *what, const double *x, bool causal, double p) {
     double dropped = 0, weights = 0;
     bool differ = false;

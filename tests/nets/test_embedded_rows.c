@@ -1,5 +1,5 @@
-/* What the first site of each stack gets: sqrt(d) E[token] + P[place], places from TOKEN_PAD + 1
- * on, and nothing at all where there is padding (docs/models.md 2.2). */
+/* The input of the first site of each stack (docs/models.md 2.2): sqrt(d) E[token] + P[position].
+ * Positions start at TOKEN_PAD + 1; padding is 0. */
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* test_every_model.c -- what holds for every row of the table of models, a new one too, on a batch
- * of its task: the gradient of each parameter by differences along a direction (in the double
- * build), the same bytes on any number of threads, each site normalized once in a pass, each listed
- * dropout and norm heeded, every failing allocation of its making survived. */
+/* test_every_model.c -- checks every row of the table of models on a batch of its task. The
+ * gradient of each parameter agrees with differences along a direction (double build). Any number
+ * of threads gives the same bytes. Each site runs once per pass. Each listed dropout and norm has
+ * an effect. Every failing allocation during creation is handled. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void write_file(const char *name, const char *text) {
     assert_true(f && fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
-/* A batch of all of it; a task without a row above fails. */
+/* Loads all of it as one batch; a task without a row above fails. */
 static dataset *open_sample(task id, batch *b) {
     const size_t count = sizeof samples / sizeof *samples;
     size_t at = 0;
@@ -70,7 +70,7 @@ static dataset *open_sample(task id, batch *b) {
     return d;
 }
 
-/* -- a model and what a pass of it gives */
+/* -- a model and the results of a pass */
 
 static model_options options_of(const model_row *row) {
     model_options o = {.norm = "bn",
@@ -92,8 +92,8 @@ static model_options options_of(const model_row *row) {
     return o;
 }
 
-/* Case i: every model as it is by default, then with other norms where its row says that it has
- * them; false past the last. */
+/* Case i: every model with its defaults, then with other norms if its row lists them; false past
+ * the last. */
 static bool case_at(int i, model_options *o) {
     static const struct form {
         const char *placement, *qk_norm;
@@ -148,18 +148,18 @@ static void trial_close(trial *t) {
     data_close(t->data);
 }
 
-/* -- what is checked */
+/* -- checks */
 
-#ifdef REAL_DOUBLE /* differences of floats say nothing */
+#ifdef REAL_DOUBLE /* float differences are too inexact */
 
 static void move(param *p, const real *direction, double step) {
     for (int64_t k = 0; k < p->t.count; k++) p->t.value[k] += (real)(step * (double)direction[k]);
 }
 
-/* dL/dp along a random direction of one parameter, whose gradient is `grad`. Of an embedding only
- * the rows that have a gradient are moved: that of padding has none by definition. */
+/* Checks dL/dp along a random direction of one parameter with gradient `grad`. In an embedding only
+ * rows with a gradient are moved: padding has none by definition. */
 static void check_parameter(trial *t, param *p, const real *grad, uint64_t seed) {
-    const double step = 1e-8, tolerance = 2e-5; /* so small that hardly a relu turns */
+    const double step = 1e-8, tolerance = 2e-5; /* so small that few relus change sign */
     double want = 0, size = 0;
     real *direction = malloc((size_t)p->t.count * sizeof *direction);
     assert_non_null(direction);
@@ -182,7 +182,7 @@ static void check_parameter(trial *t, param *p, const real *grad, uint64_t seed)
     free(direction);
 }
 
-/* The gradients of all parameters, one behind the other; to be freed. */
+/* Returns the gradients of all parameters, concatenated; the caller frees them. */
 static real *copy_gradients(const params *p) {
     int64_t count = 0;
     for (int k = 0; k < p->count; k++) count += p->item[k]->t.count;
@@ -210,7 +210,7 @@ static void gradients(void **state) {
 
 #endif
 
-/* One thread on a tape that keeps what it made, against the other. */
+/* Compares one thread on a tape that keeps activations with the given threads and tape. */
 static void same_bytes(const model_options *o, int threads, bool reuse_activations,
                        const char *what) {
     trial plain = trial_open(o, 1), other = trial_open(o, threads);
@@ -257,8 +257,7 @@ static void sites(void **state) {
     }
 }
 
-/* A dropout that the row lists changes the loss of a training pass, one that it does not list
-   none. */
+/* A dropout listed in the row changes the training loss; an unlisted one does not. */
 static void dropout(void **state) {
     (void)state;
     static const char *const key[] = {"dropout", "attention-dropout", "relu-dropout"};
@@ -308,7 +307,7 @@ static void failing_allocations(void **state) {
 
 typedef enum { PASS_TRAINS, PASS_EVALUATES, PASS_IS_ABSENT, PASSES } pass_kind;
 
-/* Where a model has memory of earlier steps, the second step. */
+/* Runs a pass; for a model with memory, two steps. */
 static sr_status try_pass(trial *t, pass_kind kind, sr_failure *why) {
     const task_options none = {.label_smoothing = 0};
     const bool trains = kind != PASS_EVALUATES;

@@ -1,5 +1,5 @@
-/* Initial weights by their distributions (docs/models.md 1.1, 2.2, 2.4): bounds and deviations of
- * every parameter, and that they follow the seed. */
+/* Distributions of initial weights (docs/models.md 1.1, 2.2, 2.4): bounds, standard deviations,
+ * dependence on the seed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 enum { WIDTH = 64, FFN = 96 };
 typedef enum { CONSTANT, UNIFORM, NORMAL } kind;
 
-/* Parameters with such names: constant, bound or deviation a. */
+/* Distribution of the parameters with matching names: constant, bound or standard deviation a. */
 typedef struct rule {
     const char *names;
     kind kind;
@@ -23,7 +23,8 @@ static const data_shape images = {
     .task = TASK_IMAGES, .height = 32, .width = 32, .channels = 3, .classes = 10};
 static const data_shape pairs = {.task = TASK_PAIRS, .vocabulary = 120, .longest = 30};
 
-/* init: of images a word of --init, of text the deviation of embeddings; "": the model's own. */
+/* init: a value of --init for image models, an embedding standard deviation for text models; "":
+ * the model's default. */
 static model *create(const char *name, const char *init, uint64_t seed) {
     model_options o = {.norm = "bn",
                        .decoder_norm = "ln",
@@ -44,7 +45,7 @@ static model *create(const char *name, const char *init, uint64_t seed) {
     return m;
 }
 
-/* Of the numbers from `first` on. */
+/* Checks the numbers from `first` on. */
 static void check_values(const param *p, int64_t first, const rule *r) {
     double most = 0, square = 0, sum = 0, count = (double)(p->t.count - first);
     for (int64_t i = first; i < p->t.count; i++) {
@@ -62,7 +63,7 @@ static void check_values(const param *p, int64_t first, const rule *r) {
                  sum / count);
 }
 
-/* The first rule that fits; every parameter has one. */
+/* The first matching rule; every parameter has one. */
 static void check_model(const model *m, const rule *rules) {
     for (int i = 0; i < m->params.count; i++) {
         const param *p = m->params.item[i];
@@ -108,7 +109,7 @@ static void resnet20(void **state) {
     (void)state;
     for (int pytorch = 0; pytorch < 2; pytorch++) {
         const kind k = pytorch ? UNIFORM : NORMAL;
-        const double top = pytorch ? 1 : 2; /* of top/fan_in under the root */
+        const double top = pytorch ? 1 : 2; /* variance: top/fan_in */
         const rule rules[] = {{"stem.weight", k, sqrt(top / 27)},
                               {"stage1.*.weight", k, sqrt(top / 144)},
                               {"stage2.0.conv1.weight", k, sqrt(top / 144)},
@@ -129,7 +130,7 @@ static void resnet20(void **state) {
 /* Biases too are drawn where PyTorch draws them. */
 static void mnist_cnn(void **state) {
     (void)state;
-    const double fan_in[] = {75, 500, 1250, 500}; /* of 32 x 32 x 3: 5 x 5 x 50 are left */
+    const double fan_in[] = {75, 500, 1250, 500}; /* images 32 x 32 x 3: 5 x 5 x 50 remain */
     for (int pytorch = 0; pytorch < 2; pytorch++) {
         const kind k = pytorch ? UNIFORM : NORMAL, biases = pytorch ? UNIFORM : CONSTANT;
         const double top = pytorch ? 1 : 2;
@@ -156,7 +157,7 @@ static bool equal(const tensor *a, const tensor *b) {
     return true;
 }
 
-/* What is drawn follows the seed. */
+/* Random weights depend on the seed. */
 static void seeds(void **state) {
     (void)state;
     static const char *const names[] = {"resnet20", "transformer"};
@@ -173,7 +174,7 @@ static void seeds(void **state) {
     }
 }
 
-/* Nothing is drawn for what a file brings: what it would not bring is 0. */
+/* Weights to be loaded from a file are not drawn; they start as 0. */
 static void from_file(void **state) {
     (void)state;
     params p;

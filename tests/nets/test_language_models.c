@@ -1,5 +1,5 @@
-/* The language models: sizes, initial weights, who sees which token, gradients of every parameter,
- * dropout sites, refusals (docs/models.md 3). */
+/* The language models: sizes, initial weights, visible tokens, gradients of every parameter,
+ * dropout sites, rejected options (docs/models.md 3). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +44,8 @@ static void expect(const model_options *o, int64_t vocabulary, int64_t window, i
     model_free(m);
 }
 
-/* The published 6,715,252 and, with 267,735 words, 85,356,626: of fewer words here, each of which
- * has 256 weights and a bias. */
+/* The published 6,715,252 and, with 267,735 words, 85,356,626. Here fewer words; each word has 256
+ * weights and a bias. */
 static void tensorized_counts(void **state) {
     (void)state;
     model_options o = options("tensorized", "ptb");
@@ -133,7 +133,7 @@ static const kind kinds[] = {{"tensorized", "post", ""},
                              {"transformer_lm", "pre", ""}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* Small, and with weights so large that no path is lost in rounding. */
+/* A small model; its large weights keep rounding from hiding a path. */
 static model *small(const kind *k, const char *mask, double dropout) {
     model_options o = options(k->name, "ptb-mini");
     o.layers = 2, o.embed_dim = 8, o.ffn_dim = 10, o.dropout = dropout;
@@ -171,8 +171,8 @@ static tensor *run(model *m, tape *t, const int32_t *input, pass *p, batch *b) {
     return y;
 }
 
-/* Largest change of each position's output when the token at `changed` of each sequence is
-   another. */
+/* Returns the largest change of each position's output when the token at `changed` of each sequence
+ * changes. */
 static void changes(const kind *k, const char *mask, int changed, double change[WINDOW]) {
     model *m = small(k, mask, 0);
     int32_t other[ROWS];
@@ -224,7 +224,7 @@ static double loss_of(model *m, tape *t, double seed) {
     return (double)loss->value[0];
 }
 
-/* Along its own gradient g every parameter changes the loss by |g| per step of length 1. */
+/* Along its gradient g every parameter changes the loss by |g| per step of length 1. */
 static void gradients(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -263,7 +263,8 @@ static void gradients(void **state) {
     tape_free(t);
 }
 
-/* Embedding, positions, hidden; in each layer behind attention, inside and behind the FFN. */
+/* Dropout after the embedding, of the positions, before the output; in each layer after attention,
+ * inside and after the FFN. */
 static void dropout_sites(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -275,13 +276,13 @@ static void dropout_sites(void **state) {
     run(m, t, tokens, &p, &b);
     int count = 0;
     for (const tape_node *n = t->last; n; n = n->before) count += !strcmp(n->op, "dropout");
-    assert_int_equal(count, 1 + 2 * 3 + 1); /* that of the positions leaves no node: no gradient */
+    assert_int_equal(count, 1 + 2 * 3 + 1); /* the positions' dropout leaves no node: no gradient */
     assert_int_equal(t->draws, count + 1);
     tape_free(t);
     model_free(m);
 }
 
-/* The positions of a window are part of what the first site of transformer_lm sees. */
+/* The first site of transformer_lm sees the positions of the window. */
 static void position_mean(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -308,7 +309,7 @@ static void position_mean(void **state) {
     model_free(m);
 }
 
-/* -- what is said and refused */
+/* -- errors and messages */
 
 static void conditions(void **state) {
     (void)state;

@@ -1,6 +1,5 @@
-/* The parser's network: sizes, its formula in double, activations, dropout, and that a state is
- * scored by itself: the same bytes whatever else is scored and on any number of threads, with every
- * normalization. */
+/* The parser's network: sizes, formula in double, activations, dropout. Each state is scored alone:
+ * the same bytes for any other states, any number of threads and every normalization. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +135,7 @@ static const real *value_of(const model *m, const char *name) {
     return NULL;
 }
 
-/* Of one row, without a norm. */
+/* Logits of one row, without a norm. */
 static void plain_logits(const model *m, const int32_t *f, const char *activation, double *logit) {
     const real *table[] = {value_of(m, "embedding.word"), value_of(m, "embedding.pos"),
                            value_of(m, "embedding.label")};
@@ -182,7 +181,7 @@ static void formula(void **state) {
     }
 }
 
-/* The presets' activations, and what they give way to. */
+/* The presets' activations, and the option that overrides them. */
 static void presets_differ(void **state) {
     (void)state;
     draw_features();
@@ -204,8 +203,8 @@ static void presets_differ(void **state) {
     }
 }
 
-/* Units of the hidden layer are dropped in training alone: with relu and positive weights behind
- * them their expected sum stays. */
+/* Hidden units are dropped only in training. With relu and positive output weights, the expected
+ * sum is unchanged. */
 static void dropout(void **state) {
     (void)state;
     draw_features();
@@ -239,7 +238,7 @@ static void wrong_features(void **state) {
     model_free(m);
 }
 
-/* -- states by themselves */
+/* -- each state alone */
 
 static void score(const model *m, void *scorer, int64_t first, int64_t rows, real *logits) {
     sr_failure why = {0};

@@ -1,4 +1,4 @@
-/* test_pass.c -- rows of normalization sites are those of their pass. */
+/* test_pass.c -- a normalization site's rows are the rows of its pass. */
 #include "nets/pass.h"
 #include "testing/check.h"
 
@@ -34,7 +34,7 @@ static void rows_of_a_pass(void **state) {
     assert_true(r->rank == 2 && r->ranks == 5);
     const norm_rows *all = pass_rows(&p, 2, 3, NULL);
     assert_true(all && all->valid == 6 && !all->mask);
-    p.tokens = 90; /* of the whole batch, of which this is a share */
+    p.tokens = 90; /* tokens of the whole batch; this is one shard */
     check_equals(pass_rows(&p, 2, 3, mask)->tokens, 90);
     p.absent = true;
     all = pass_rows(&p, 2, 3, NULL);
@@ -43,7 +43,7 @@ static void rows_of_a_pass(void **state) {
     tape_free(t);
 }
 
-/* As evaluation takes them, by this process alone, whatever the pass is. */
+/* Rows of this process alone, as evaluation uses them, for any kind of pass. */
 static void rows_outside(void **state) {
     (void)state;
     static const norm_mode mode[] = {NORM_TRAIN, NORM_BATCH, NORM_RUNNING};

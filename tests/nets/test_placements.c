@@ -1,7 +1,7 @@
-/* test_placements.c -- every placement of the norms and the norm of queries and keys
- * (docs/models.md 2.3, 2.9): encoder-decoder, language model and classifier against the formulas in
- * plain loops in double, one sentence at a time and without padding; names, order and rows of the
- * sites; refusals. */
+/* test_placements.c -- every placement of the norms, and the norm of queries and keys
+ * (docs/models.md 2.3, 2.9). Compares encoder-decoder, language model and classifier with plain
+ * loops in double, one sentence at a time without padding. Also names, order and rows of the sites;
+ * rejected options. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static model_options options_of(const char *name, const char *placement, const c
     return o;
 }
 
-/* Every gain and bias is its own. */
+/* Every gain and bias has a different value. */
 static void wear(model *m) {
     rng r = rng_create(5);
     for (int i = 0; i < m->params.count; i++) {
@@ -61,7 +61,7 @@ static model *make(const model_options *o, task id, int64_t classes) {
     return m;
 }
 
-/* Two sentences, the second one shorter: positions behind its words are padding. */
+/* Two sentences, the second one shorter: positions after its words are padding. */
 enum { SENTENCES = 2 };
 static const int64_t source_words[] = {LONGEST, 4}, target_words[] = {5, 3};
 
@@ -123,7 +123,7 @@ static const char *described(const char *name, const char *placement, const char
     return text;
 }
 
-/* -- whole networks */
+/* -- complete networks */
 
 static void check_pairs(const char *placement, const char *qk) {
     const model_options o = options_of("transformer", placement, qk);
@@ -276,10 +276,10 @@ static void names_of_sites(void **state) {
                        "encoder.0.attention.k_norm", "encoder.0.norm2"));
 }
 
-/* Rows, samples and width that a site sees, and the place in the order of the pass. */
+/* Rows, samples and width of a site, and its position in the pass. */
 typedef struct seen {
     int calls, *order, at;
-    const uint8_t *mask; /* of the tokens */
+    const uint8_t *mask; /* token mask */
     int64_t rows, valid, samples, width;
 } seen;
 
@@ -289,7 +289,7 @@ static void see(void *context, const norm_view *o) {
     s->at = (*s->order)++;
     s->calls++;
     s->rows = r->rows, s->valid = r->valid, s->samples = r->samples, s->width = o->call->features;
-    for (int64_t i = 0; i < r->rows; i++) /* of the sentence that the token is of */
+    for (int64_t i = 0; i < r->rows; i++) /* sample: the token's sentence */
         assert_int_equal(r->sample[i], i / (r->rows / SENTENCES));
     const int64_t heads = s->width == DH ? HEADS : 1; /* rows of a token */
     for (int64_t i = 0, n = 0; i < r->rows; i++)
@@ -350,7 +350,7 @@ static void keep(void *context, const norm_view *o) {
     }
 }
 
-/* Behind the norm of the embedding and the second one of a branch, not in front. */
+/* Dropout acts after the norm of the embedding and after a branch's second norm, not before. */
 static void dropout_of_peri(void **state) {
     (void)state;
     enum { EMBEDDED, NORM1, NORM1_OUT, NORM2, SITES };
@@ -387,7 +387,7 @@ static void dropout_of_peri(void **state) {
     model_free(m);
 }
 
-/* "none" is what no option is. */
+/* "none" equals no option. */
 static void absent_is_none(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {

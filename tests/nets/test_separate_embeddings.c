@@ -1,5 +1,5 @@
-/* A transformer with a dictionary for each side. With both embeddings set to that of a joint model
- * it computes the same, and its two gradients add up to the joint one. */
+/* A transformer with a dictionary per side. With both embeddings equal to a joint model's, its
+ * outputs are equal. Its two gradients add up to the joint one. */
 #include <math.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ static param *find(model *m, const char *name) {
     return p;
 }
 
-/* Every weight of `to` as the one of that name in `from`; both embeddings from its one. */
+/* Copies every weight of `from` by name; both embeddings from its joint one. */
 static void copy_weights(model *from, model *to) {
     for (int i = 0; i < to->params.count; i++) {
         param *p = to->params.item[i];
@@ -91,7 +91,7 @@ static void computes_as_the_joint_one(void **state) {
     for (int i = 0; i < WORDS * WIDTH; i++) {
         check_within((double)g[i] - (double)s[i], (double)t[i], 1e-5);
         of_source += fabs((double)s[i]), of_target += fabs((double)t[i]);
-        if (i / WIDTH == 8) check_equals(s[i], 0); /* no word of a source */
+        if (i / WIDTH == 8) check_equals(s[i], 0); /* no source word */
     }
     check_above(of_source, 0.01);
     check_above(of_target, 0.01);
@@ -99,7 +99,7 @@ static void computes_as_the_joint_one(void **state) {
     model_free(two);
 }
 
-/* Token 19 is a word of sources alone; logits are those of the target's dictionary. */
+/* Only sources contain token 19; the logits cover the target's dictionary. */
 static void sizes_are_each_its_own(void **state) {
     (void)state;
     model *m = create(WORDS, TARGET_WORDS);

@@ -1,5 +1,5 @@
 /* The entity tagger on three small sentences: parameter counts and sites (docs/models.md 5),
- * gradients, padding, what is decoded when, and that it learns. */
+ * gradients, padding, decoding, training. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static model *of_preset(const char *preset, int64_t tags, const char *char_encod
     return m;
 }
 
-/* Without words and characters: of CoNLL-2003 45.3 M, of Resume 0.96 M. */
+/* Without words and characters: 45.3 M parameters for CoNLL-2003, 0.96 M for Resume. */
 static void expect_core(const char *preset, int64_t tags, int64_t words, int64_t characters,
                         int64_t want) {
     model *m = of_preset(preset, tags, "");
@@ -51,7 +51,7 @@ static void parameter_counts(void **state) {
     expect_core("resume", 28, 100, 0, 956004);
     expect_core("conll2003-mini", 17, 50, cnn, 244564);
     model *m = of_preset("resume", 28, "transformer"), *none = of_preset("resume", 28, "none");
-    /* embedding; qkv, u, z; FFN; two norms; 30 columns more in front of the layers */
+    /* embedding; qkv, u, z; FFN; two norms; 30 more input columns of the layers */
     assert_int_equal(params_total(&m->params) - params_total(&none->params),
                      90 * 30 + 3 * 30 * 30 + 60 + 30 * 60 + 60 + 60 * 30 + 30 + 120 + 30 * 256);
     model_free(m);
@@ -72,7 +72,7 @@ static void sites(void **state) {
     }
     assert_true(m->gives_nll);
     model_free(m);
-    strcpy(o.qk_norm, "ln"); /* of the words' attention alone */
+    strcpy(o.qk_norm, "ln"); /* only in the words' attention */
     m = tagger_create(&o);
     assert_int_equal(m->sites, 10);
     for (int i = 0; i < 4; i++)
@@ -114,7 +114,7 @@ static double deviation(const tensor *x) {
     return sqrt(square / (double)x->count);
 }
 
-/* Words N(1/sqrt(width)), transitions N(1); the rows of padding are zero. */
+/* Words N(1/sqrt(width)), transitions N(1); padding rows are zero. */
 static void initial_weights(void **state) {
     (void)state;
     model *m = of_preset("conll2003-mini", 17, "");
@@ -137,7 +137,7 @@ static double sum(const double *nll) {
     return s;
 }
 
-/* Every parameter, at up to nine places; dropout draws the same every time. */
+/* Every parameter, at up to nine entries; dropout draws the same numbers every time. */
 static void check_gradients(const char *norm, const char *placement, const char *char_encoder,
                             const char *qk_norm) {
     model_options o = tagger_options(norm, placement, char_encoder);
@@ -191,8 +191,8 @@ static void gradients_of(const model *m, double *grad) {
             grad[at++] = (double)m->params.item[i]->t.grad[k];
 }
 
-/* More padding of words and of characters changes neither nll nor gradients. Dropout, which draws
- * by place, is off: as in evaluation, but with statistics of the batch. */
+/* More padding of words and characters changes neither nll nor gradients. Dropout, which draws by
+ * position, is off; the statistics are the batch's. */
 static void padding_changes_nothing(void **state) {
     (void)state;
     const char *const encoders[] = {"cnn", "transformer"}, *const norms[] = {"ln", "bn"};
@@ -231,7 +231,7 @@ static void keep_sum(void *context, const norm_view *o) {
         *sum += fabs((double)o->x[i]);
 }
 
-/* The layer over characters is post-norm whatever the placement of the words' layers. */
+/* The layer over characters is post-norm, whatever the placement in the words' layers. */
 static void characters_are_post(void **state) {
     (void)state;
     double sum[2][2] = {{0}};
@@ -256,7 +256,7 @@ static void characters_are_post(void **state) {
     }
 }
 
-/* The control experiment: padded words are rows of the normalizations. */
+/* The control experiment: normalizations count padded words as rows. */
 static void padding_counted(void **state) {
     (void)state;
     model_options o = tagger_options("bn", "post", "");
@@ -302,7 +302,7 @@ static void decodes_outside_training(void **state) {
     tape *t = make_tape(1);
     tag_batch_fill(&said, 7, 4);
     assert_null(predict(m, t, &said.b, true));
-    /* everything is for tag 1 and then 3, which is not allowed */
+    /* all logits favour tag 1 and then 3, which is not allowed */
     tensor *bias = &params_find(&m->params, "output.bias")->t;
     tensor *trans = &params_find(&m->params, "crf.trans")->t;
     bias->value[1] = bias->value[3] = 500;
@@ -336,7 +336,7 @@ static void adam(params *all, int step) {
         }
 }
 
-/* The loss falls, and Viterbi finds the tags; with all the preset's dropout. */
+/* The loss falls, and Viterbi finds the tags, with the preset's dropout. */
 static void learns(void **state) {
     (void)state;
     const char *const encoders[] = {"cnn", "transformer", "none"};
@@ -369,8 +369,8 @@ static void learns(void **state) {
     }
 }
 
-/* In training words become <unk>: its row gets a gradient though no word of the batch is
-   unknown. */
+/* In training, words become <unk>: its row gets a gradient although the batch has no unknown
+ * word. */
 static void words_are_dropped(void **state) {
     (void)state;
     model_options o = tagger_options("ln", "", "none");
@@ -390,13 +390,13 @@ static void words_are_dropped(void **state) {
         for (int k = 0; k < 50; k++) any |= row[k] != 0;
         dropped += any;
     }
-    /* of 9 words one at least with probability 1 - 0.98^9 = 0.166: 166 +- 12 */
+    /* at least one of 9 words, with probability 1 - 0.98^9 = 0.166: 166 +- 12 */
     assert_true(dropped > 166 - 60 && dropped < 166 + 60);
     tape_free(t);
     model_free(m);
 }
 
-/* Ops that draw random numbers in a pass of training; in evaluation none does. */
+/* Returns the number of ops that draw random numbers in training; in evaluation none may draw. */
 static int64_t draws(double dropout, double attention, double relu, const char *char_encoder) {
     model_options o = tagger_options("ln", "", char_encoder);
     o.dropout = dropout, o.attention_dropout = attention, o.relu_dropout = relu;
@@ -414,8 +414,8 @@ static int64_t draws(double dropout, double attention, double relu, const char *
     return count;
 }
 
-/* Words, their vectors and the input of the output layer always; each option once in each layer, of
- * characters too. */
+/* Words, their vectors and the output layer's input are always dropped. Each option adds one per
+ * layer, of characters too. */
 static void options_of_dropout(void **state) {
     (void)state;
     assert_int_equal(draws(0, 0, 0, "cnn"), 3);
@@ -430,7 +430,7 @@ static void width_of_words(void **state) {
     (void)state;
     model_options o = tagger_options("ln", "", "none");
     o.word_dim = 20;
-    strcpy(o.word_vectors, "vectors.txt"); /* read by who trains */
+    strcpy(o.word_vectors, "vectors.txt"); /* read by the training program */
     model *m = tagger_create(&o);
     assert_int_equal(m->embedding->dim[1], 20);
     assert_string_equal(model_condition(m), "word vectors from a file");

@@ -1,6 +1,6 @@
-/* Transformer-XL: sizes, initial weights, what a token changes, memory against longer windows,
- * reach and clamped distances, gradients of every parameter with memory in front, batch statistics,
- * refusals (docs/models.md 4). */
+/* Transformer-XL (docs/models.md 4): sizes, initial weights, visible tokens, memory against longer
+ * windows, attention span, clamped distances. Gradients of every parameter with memory, batch
+ * statistics, rejected options. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,11 +93,11 @@ typedef struct small_options {
     bool pre, same_length;
     const char *norm;
     double dropout;
-    const char *placement; /* NULL: as pre says */
+    const char *placement; /* NULL: given by `pre` */
     const char *qk_norm;   /* NULL: none */
 } small_options;
 
-/* Memory is as long in evaluation. Weights so large that no path is lost in rounding. */
+/* Memory is as long in evaluation. Large weights keep rounding from hiding a path. */
 static model *small(const small_options *s) {
     model_options o = options("enwik8-mini");
     o.layers = s->layers, o.embed_dim = 8, o.ffn_dim = 10, o.heads = 2, o.head_dim = 3;
@@ -118,7 +118,7 @@ static model *small(const small_options *s) {
 static const int32_t stream[SEQS][LENGTH] = {{2, 3, 22, 7, 0, 9, 14, 1, 8, 12, 4, 0},
                                              {5, 1, 1, 17, 20, 6, 3, 11, 9, 2, 13, 18}};
 
-/* The stream in windows of T; where logits are wanted, [SEQS, LENGTH, WORDS] of every place. */
+/* Runs the stream in windows of T; logits [SEQS, LENGTH, WORDS] of every position, if not NULL. */
 static void run_stream(model *m, const int32_t token[SEQS][LENGTH], int64_t first, int64_t T,
                        model_memory *k, double *logits) {
     sr_failure why = {0};
@@ -156,7 +156,7 @@ static void run_all(const small_options *s, const int32_t token[SEQS][LENGTH], i
     model_free(m);
 }
 
-/* Largest difference of the logits at one place of a sequence. */
+/* Returns the largest difference of the logits at one position of a sequence. */
 static double difference(const double *a, const double *b, int s, int64_t i) {
     double most = 0;
     for (int64_t n = (s * LENGTH + i) * WORDS; n < (s * LENGTH + i + 1) * WORDS; n++)
@@ -173,8 +173,8 @@ static void expect_same(const char *what, const double *a, const double *b, int6
                          difference(a, b, s, i));
 }
 
-/* Memory that reaches back to the beginning gives what one long window gives, in any layer: the
- * rows of memory were computed from the tokens in front of them alone, as in the window. */
+/* Memory back to the start of the stream gives the logits of one long window, in any layer. Rows in
+ * memory depend only on earlier tokens, as in the window. */
 static void check_longer_window(int64_t layers, const char *placement, const char *qk_norm) {
     const small_options of = {.layers = layers, .placement = placement, .qk_norm = qk_norm};
     small_options whole_of = of, halves_of = of, thirds_of = of, forgetful_of = of;
@@ -202,8 +202,8 @@ static void memory_is_a_longer_window(void **state) {
             check_longer_window(layers, placements[k / 3], norms[k % 3]);
 }
 
-/* One layer sees memory_rows tokens in front of the segment and no more; deeper ones see further
- * back, through what the rows of memory have seen. */
+/* One layer sees memory_rows tokens before the segment and no more. Deeper layers see further back,
+ * through the rows of memory. */
 static void memory_is_so_long(void **state) {
     (void)state;
     double from_start[LOGITS], from_there[LOGITS], deeper[LOGITS], deeper_there[LOGITS];
@@ -215,7 +215,7 @@ static void memory_is_so_long(void **state) {
     expect_same("two layers", deeper, deeper_there, 8, LENGTH, false);
 }
 
-/* A token changes its own place and later ones of its own sequence. */
+/* A token changes the logits of its position and later ones of its sequence only. */
 static void who_sees_what(void **state) {
     (void)state;
     for (int pre = 0; pre < 2; pre++)
@@ -235,7 +235,7 @@ static void who_sees_what(void **state) {
         }
 }
 
-/* Every query of one layer sees eval_mem_len keys: its own and those in front. */
+/* Every query of one layer sees eval_mem_len keys: its own and earlier ones. */
 static void same_length(void **state) {
     (void)state;
     for (int changed = 0; changed < LENGTH; changed++) {
@@ -252,7 +252,7 @@ static void same_length(void **state) {
     }
 }
 
-/* Tokens that count as equally far may change places. */
+/* Tokens at equal clamped distances may be exchanged. */
 static void clamped_distances(void **state) {
     (void)state;
     int32_t other[SEQS][LENGTH];
@@ -271,7 +271,7 @@ static void clamped_distances(void **state) {
 
 /* -- training */
 
-/* The loss of the second segment behind the first one's memory, which is a constant. */
+/* Returns the second segment's loss after the first one's memory, which is a constant. */
 static double loss_of(model *m, tape *t, const model_memory *before, double seed) {
     const int64_t T = 4;
     int32_t in[SEQS * 4], out[SEQS * 4];
@@ -299,7 +299,7 @@ static double loss_of(model *m, tape *t, const model_memory *before, double seed
     return (double)loss->value[0];
 }
 
-/* Along its own gradient g every parameter changes the loss by |g| per step of length 1. */
+/* Along its gradient g every parameter changes the loss by |g| per step of length 1. */
 static void check_gradient(model *m, tape *t, const model_memory *k, int i) {
     tensor *x = &m->params.item[i]->t;
     const char *name = m->params.item[i]->name;
@@ -343,7 +343,7 @@ static void gradients(void **state) {
     tape_free(t);
 }
 
-/* What stands in memory takes no part in the statistics of a batch. */
+/* Rows in memory do not enter batch statistics. */
 static void batch_statistics(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -362,7 +362,7 @@ static void batch_statistics(void **state) {
             model_memory_free(&k);
             model_free(m);
         }
-        /* behind the attention memory changes what is normalized, in front of it nothing */
+        /* memory changes the input of norms after attention, not before it */
         assert_int_equal(memcmp(mu[0], mu[1], sizeof mu[0]) == 0, pre);
     }
     tape_free(t);
@@ -400,7 +400,7 @@ static void memory_grows(void **state) {
     model_free(m);
 }
 
-/* Of a pre-norm model: behind the norm. */
+/* A pre-norm model: memory contains the norm's output. */
 static void rows_behind_the_norm(void **state) {
     (void)state;
     sr_failure why = {0};

@@ -1,6 +1,6 @@
-/* The whole network for MNIST against its definition (docs/models.md 7) in double, with layer
- * normalization on its hidden layer, and behind its convolutions too: logits, and the gradient by
- * differences at some weights. */
+/* The complete network for MNIST against its definition (docs/models.md 7) in double. Layer
+ * normalization is on the hidden layer, or also after the convolutions. Compares logits, and the
+ * gradient with differences at some weights. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static model *create(bool conv_norms) {
     sr_failure why = {0};
     model *m = model_create(&o, &shape, &why);
     if (!m) fail_msg("%s", why.text);
-    for (int i = 0; i < m->params.count; i++) { /* gains and biases that show */
+    for (int i = 0; i < m->params.count; i++) { /* gains and biases with a visible effect */
         param *p = m->params.item[i];
         if (!strstr(p->name, "gamma") && !strstr(p->name, "beta")) continue;
         for (int64_t k = 0; k < p->t.count; k++)
@@ -67,7 +67,7 @@ static void convolve(const model *m, const char *name, const picture *from, pict
             }
 }
 
-/* Layer normalization of rows of `d` numbers where the model has it, then relu. */
+/* Normalizes rows of `d` numbers by layer normalization, if the model uses it, then relu. */
 static void normalize(const model *m, const char *name, double *x, int rows, int d) {
     const tensor *gamma = weight(m, name, "gamma"), *beta = weight(m, name, "beta");
     for (int r = 0; r < rows; r++, x += d) {
@@ -163,7 +163,7 @@ static double computed(model *m, const batch *b) {
     return value;
 }
 
-/* One weight moved up and down, the first from i on that has a gradient. */
+/* Moves one weight up and down: the first from i on that has a gradient. */
 static void check_gradient(const model *m, const batch *b, const char *name, const char *part,
                            int64_t i) {
     tensor *w = weight(m, name, part);

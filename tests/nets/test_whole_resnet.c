@@ -1,6 +1,6 @@
-/* The whole ResNet20 and ResNet18 (mini) without normalization against their definitions
- * (docs/models.md 1.1, 1.2) in double: loss, nll, right answers, and the gradient by differences at
- * some weights. */
+/* The complete ResNet20 and ResNet18 (mini) without normalization against their definitions
+ * (docs/models.md 1.1, 1.2) in double. Compares loss, nll, correct answers, and the gradient with
+ * differences at some weights. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +86,8 @@ static void rectify(picture *p) {
     for (int i = 0; i < p->side * p->side * p->channels; i++) p->x[i] = fmax(0, p->x[i]);
 }
 
-/* Adds every stride-th pixel of `from`; new channels get nothing, half in front and half behind. */
+/* Adds every stride-th pixel of `from`; half of the new channels are before its channels, half
+ * after. */
 static void add_shortcut(const picture *from, int stride, picture *to) {
     int front = (to->channels - from->channels) / 2;
     for (int p = 0; p < to->side * to->side; p++) {
@@ -97,7 +98,7 @@ static void add_shortcut(const picture *from, int stride, picture *to) {
     }
 }
 
-/* Option B. */
+/* Option B of the shortcut. */
 static void add_projection(const picture *from, const tensor *w, int stride, picture *to) {
     static picture around;
     convolve(from, w, stride, &around);
@@ -199,7 +200,7 @@ static task_sums computed(model *m, const task_options *o, const batch *b) {
     return r;
 }
 
-/* One weight moved up and down. */
+/* Moves one weight up and down. */
 static void check_gradient(const net *of, model *m, const batch *b, tensor *w, int64_t i,
                            double smoothing) {
     const real value = w->value[i];
@@ -253,7 +254,7 @@ static void stem_gradient(const net *of, const char *conv, real *to) {
     model_free(m);
 }
 
-/* Other sums, where the build has vectors for both kinds. */
+/* The two kernels sum in different orders, if the build has vector code for both. */
 static void direct_or_by_minimal_filtering(void **state) {
     (void)state;
     static real by_default[16 * 9 * CHANNELS], winograd[16 * 9 * CHANNELS],

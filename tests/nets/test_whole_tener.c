@@ -1,5 +1,5 @@
-/* The whole entity tagger with LN against its definition (docs/models.md 5) in double, one sentence
- * at a time and without padding: nll by a sum over all paths, and the best of them. */
+/* The complete entity tagger with LN against its definition (docs/models.md 5) in double. Takes one
+ * sentence at a time without padding: nll by a sum over all paths, and the best path. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static void normalize(const model *m, const char *side, const char *name, rows *
     normalize_part(m, side, name, x, 0, x->d);
 }
 
-/* Queries and keys of the words' heads, where the model has norms of them. */
+/* Norms of the queries and keys of the words' heads, if the model has them. */
 static void normalize_heads(const model *m, const char *side, int heads, rows *qkv) {
     const int d = qkv->d / 3, dh = d / heads;
     if (!params_find(&m->params, "encoder.0.attention.q_norm.gamma") || strncmp(side, "enc", 3))
@@ -195,7 +195,7 @@ static double score(const model *m, const rows *e, const int *y) {
     return sum;
 }
 
-/* nll of the gold tags; the best path that steps nowhere from 1 to 3. */
+/* nll of the gold tags; the best path without a step from 1 to 3. */
 static double enumerate(const model *m, const tag_batch *said, int s, const rows *e, int *best) {
     double z = 0, highest = -INFINITY;
     int gold[LONGEST];
@@ -214,7 +214,7 @@ static double enumerate(const model *m, const tag_batch *said, int s, const rows
     return log(z) - score(m, e, gold);
 }
 
-/* Gains and shifts that are not 1 and 0; the step that is not allowed is worth most. */
+/* Gains and shifts differ from 1 and 0; the forbidden step has the highest score. */
 static void shake(model *m) {
     rng r = rng_create(8);
     params_find(&m->params, "crf.trans")->t.value[1 * TAG_COUNT + 3] = 9;

@@ -1,7 +1,7 @@
-/* test_xl_head_norms.c -- Transformer-XL with norms of queries and keys (docs/models.md 2.9, 4)
- * against its formulas in plain loops in double, with memory of several lengths in front: logits,
- * what running values become, who is told of which rows; gradients of every parameter by
- * differences, in the double build. */
+/* test_xl_head_norms.c -- Transformer-XL with norms of queries and keys (docs/models.md 2.9, 4),
+ * with memory of several lengths, against plain loops in double. Compares logits, updated running
+ * statistics, and the rows that hooks get. In the double build, gradients of every parameter by
+ * differences. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +30,11 @@ typedef struct trial {
     tape *t;
     const char *placement;
     norm_mode mode;
-    /* as evaluate --tid has it: sites take statistics of the batch in NORM_RUNNING too */
+    /* as in evaluate --tid: sites compute batch statistics in NORM_RUNNING too */
     bool of_batch;
     int64_t filled;
     real memory[LAYERS * SEQS * MEMORY * D];
-    double state[NORM_STATE_MAX][DH]; /* that norms of heads begin with */
+    double state[NORM_STATE_MAX][DH]; /* initial state of head norms */
 } trial;
 
 static model *make(const char *placement, const char *qk) {
@@ -67,7 +67,7 @@ static bool is_of_heads(const norm_site *s) {
     return strstr(s->name, ".attention.") != NULL;
 }
 
-/* Weights so large that no path is lost in rounding, running values that are nobody's. */
+/* Large weights, so that rounding hides no path; arbitrary running statistics. */
 static trial *trial_open(const char *placement, const char *qk) {
     trial *p = calloc(1, sizeof *p);
     sr_failure why = {0};
@@ -106,7 +106,7 @@ static void begin_states(const trial *p) {
     }
 }
 
-/* The logits of a pass from these states and this memory. */
+/* Logits of a pass from these states and this memory. */
 static tensor *forward(const trial *p, bool gradients) {
     model_memory k;
     sr_failure why = {0};
@@ -153,14 +153,14 @@ static void linear(const tensor *w, const tensor *b, int64_t n, const double *x,
     }
 }
 
-/* In place, (x - mu)/sqrt(v + eps), gain and bias of a row. */
+/* Computes (x - mu)/sqrt(v + eps) with gain and bias of a row, in place. */
 static void standardize(const norm_site *s, const double *mu, const double *v, double *x) {
     for (int64_t k = 0; k < s->features; k++)
         x[k] = (double)s->gamma->value[k] * (x[k] - mu[k]) / sqrt(v[k] + 1e-5) +
                (double)s->beta->value[k];
 }
 
-/* Each row by itself: LN, or RMSNorm. */
+/* Each row alone: LN, or RMSNorm. */
 static void normalize_rows(const norm_site *s, int64_t n, double *x) {
     const bool centred = !strcmp(s->method->name, "ln");
     for (int64_t i = 0; i < n; i++) {
@@ -174,7 +174,8 @@ static void normalize_rows(const norm_site *s, int64_t n, double *x) {
     }
 }
 
-/* BN of all rows, by their own statistics, which move the running ones of `state`, or by these. */
+/* BN of all rows: by their own statistics, which also update the running ones in `state`; or by
+ * running statistics. */
 static void normalize_batch(const norm_site *s, bool running, int64_t n, double *x,
                             double state[2][DH]) {
     double mu[DH] = {0}, v[DH] = {0};
@@ -195,12 +196,12 @@ static void normalize(const norm_site *s, bool running, int64_t n, double *x, do
         normalize_rows(s, n, x);
 }
 
-/* What a layer's attention looks at. */
+/* Inputs of a layer's attention. */
 typedef struct heads {
     int64_t M;
     double q[ROOM], k[ROOM], v[ROOM], k_front[ROOM], v_front[ROOM]; /* _front: [SEQS, M, WIDTH] */
     double r[KEYS * WIDTH];                                         /* [distance, WIDTH] */
-    double state[2][2][DH];                                         /* of q_norm, of k_norm */
+    double state[2][2][DH];                                         /* q_norm's, k_norm's */
 } heads;
 
 static const double *row_of(const heads *h, const double *front, const double *own, int s,
@@ -273,7 +274,7 @@ static void add_feed_forward(const trial *p, const char *side, const double *x, 
     for (int i = 0; i < SEQS * T * D; i++) sum[i] += y[i];
 }
 
-/* x [SEQS, T, D] in place. */
+/* Applies a layer to x [SEQS, T, D] in place. */
 static void layer(const trial *p, int l, double *x, heads *h) {
     char side[PARAM_NAME];
     const bool pre = !strcmp(p->placement, "pre");
@@ -297,7 +298,7 @@ static void layer(const trial *p, int l, double *x, heads *h) {
     if (!pre) normalize_rows(site_of(p, side, "norm2"), SEQS * T, x);
 }
 
-/* h: what each layer looked at. */
+/* h: inputs of each layer's attention. */
 static void plain(const trial *p, double *logits, heads h[LAYERS]) {
     double x[ROOM] = {0};
     const tensor *E = p->m->embedding;
@@ -307,7 +308,7 @@ static void plain(const trial *p, double *logits, heads h[LAYERS]) {
     linear(E, parameter(p, "output", "bias"), SEQS * T, x, logits);
 }
 
-/* -- what is checked */
+/* -- checks */
 
 static const char *described(const trial *p, const char *qk, const char *what) {
     static char text[200];
@@ -325,7 +326,7 @@ static void compare(const char *what, const real *got, const double *want, int64
     if (!same) fail_msg("%s", what);
 }
 
-/* Running values: of the rows of x alone, with memory or without. */
+/* Running statistics include only the rows of x, with memory or without. */
 static void check_states(const trial *p, const char *qk, const heads h[LAYERS]) {
     static const char *const which[] = {"attention.q_norm", "attention.k_norm"};
     if (p->mode != NORM_TRAIN || strcmp(qk, "bn") != 0) return;
@@ -361,7 +362,7 @@ static void formulas(void **state) {
     }
 }
 
-/* -- watchers */
+/* -- hooks */
 
 static void count(void *context, const norm_view *o) {
     const norm_rows *r = o->call->rows;
@@ -371,7 +372,7 @@ static void count(void *context, const norm_view *o) {
     for (int64_t i = 0; i < r->rows; i++) assert_int_equal(r->sample[i], i / (T * HEADS));
 }
 
-/* Of the rows of x once in a pass, of those of memory never: forwards, backwards, frozen. */
+/* Hooks get the rows of x once per pass, rows of memory never: forward, backward, frozen. */
 static void told_of_own_rows(void **state) {
     (void)state;
     static const norm_mode mode[] = {NORM_TRAIN, NORM_BATCH};
@@ -430,7 +431,7 @@ static void check_parameter(const trial *p, const char *qk, param *of) {
     free(grad);
 }
 
-/* Running values are constants of a pass: those from before it, however it moves them. */
+/* Running statistics are constants of a pass: their values before it, although it updates them. */
 static void gradients(void **state) {
     (void)state;
     static const char *const qk[] = {"ln", "rmsnorm", "bn", "repbn"};

@@ -1,5 +1,5 @@
-/* Transformer-XL in training and in evaluation: places of dropout, distances clamped in one and in
- * the other, reach (docs/models.md 4). */
+/* Transformer-XL in training and in evaluation: dropout positions, clamped distances in each,
+ * attention span (docs/models.md 4). */
 #include <math.h>
 #include <string.h>
 
@@ -62,8 +62,8 @@ static int64_t draws(double dropout, double attention, bool training) {
     return count;
 }
 
-/* Embedding, positions and the input of the output layer, three in each layer: behind attention,
- * inside the FFN and behind it; in each layer one of the attention's weights. */
+/* Dropout after the embedding, of the positions and before the output. Each layer has three more
+ * (after attention, inside and after the FFN), and one of attention weights. */
 static void places_of_dropout(void **state) {
     (void)state;
     assert_int_equal(draws(NAN, NAN, true), 3 + 2 * 3);
@@ -72,7 +72,7 @@ static void places_of_dropout(void **state) {
     assert_int_equal(draws(0.1, 0.1, false), 0);
 }
 
-/* The first logit of the last place of a window, of a model with these distances. */
+/* Returns the first logit at the last position of a window, for these distances. */
 static double logit_of(int64_t clamp, int64_t eval_clamp, bool same_length, bool training) {
     sr_failure why = {0};
     int32_t in[SEQS * LENGTH];
@@ -102,8 +102,8 @@ static double logit_of(int64_t clamp, int64_t eval_clamp, bool same_length, bool
     return value;
 }
 
-/* clamp-len in training, eval-clamp-len outside it, where 0 is clamp-len; same-length outside
-   alone. */
+/* clamp-len applies in training, eval-clamp-len outside it (0: clamp-len); same-length only
+ * outside. */
 static void training_and_evaluation(void **state) {
     (void)state;
     const double far = logit_of(0, 0, false, true), two = logit_of(2, 0, false, true),

@@ -1,7 +1,7 @@
-"""What the scripts of the night share: numbered cases that are made from a seed, run in any order, and resumed.
+"""Helpers shared by the night's scripts: numbered cases that are made from a seed, run in any order, and resumed.
 
-A case is a number. What it came to is a line of BUILD/night/NAME-SEED.tsv: the number, a tab, a verdict. `ok` and
-`refused` are good; any other verdict is a defect and stays to be read. Cases that have a line are not run again.
+A case is a number. Its result is a line of BUILD/night/NAME-SEED.tsv: the number, a tab, a verdict. `ok` and
+`refused` are good; any other verdict is a defect and stays in the file. Cases that have a line are not run again.
 """
 import argparse
 import collections
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-MINUTES = 60  # a script ends within this time, done or not; the next call goes on
+MINUTES = 60  # a script ends within this time, done or not; the next call continues
 
 
 def arguments(name, count, kinds=()):
@@ -40,7 +40,7 @@ def random_of(given, case):
 
 
 class Outcome(collections.namedtuple("Outcome", "status text seconds")):
-    """What a command came to: its exit status, or minus the signal; None: it took too long."""
+    """Result of a command: its exit status, or minus the signal; None: it took too long."""
 
 
 def limit_processor():
@@ -61,7 +61,7 @@ def run(command, folder, seconds=600, **more):
 
 
 def verdict_of(outcome):
-    """ok, refused, or what is wrong."""
+    """Returns ok, refused, or a description of the fault."""
     lines = [line for line in outcome.text.splitlines() if ": hint: " not in line and ": warning: " not in line]
     if outcome.status is None:
         return f"took more than {outcome.seconds:.0f} s"

@@ -1,4 +1,4 @@
-/* host.c -- a program that records by libstatrec, and what may happen to such a program.
+/* host.c -- a program that records by libstatrec, and events that may happen to such a program.
  *
  *   host MODE FILE STEPS   with MODE: plain, kill, fork, exec, pipe, descriptors, threads, close
  *
@@ -107,7 +107,7 @@ static int in_threads(const library *l, const char *path, long steps) {
     return j[0].result | j[1].result;
 }
 
-/* What happens after half of the steps. */
+/* Event after half of the steps. */
 static void happen(const char *mode, const library *l, sr_recorder *r, char **argv) {
     if (!strcmp(mode, "kill")) kill(getpid(), SIGKILL);
     if (!strcmp(mode, "exec")) execlp("true", "true", (char *)NULL);

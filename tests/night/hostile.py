@@ -236,7 +236,7 @@ def one(case):
         try:
             mutate_hdf5(rng, path)
         except (OSError, RuntimeError, TypeError, ValueError, KeyError, OverflowError):
-            pass  # h5py refuses some changes; what it made so far is a file, too
+            pass  # h5py refuses some changes; the file so far is a case too
     elif kind == "archive":
         mutate_archive(rng, path)
     elif kind == "corpus":

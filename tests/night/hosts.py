@@ -1,5 +1,6 @@
-"""Host programs of libstatrec: killed, forked, replaced by exec, with a broken pipe, out of descriptors, with two recorders in
-two threads, unloading the library. What was flushed is read, with the right values; a run that ends is complete."""
+"""Host programs of libstatrec: killed, forked, replaced by exec, with a broken pipe, out of descriptors, with two
+recorders in two threads, unloading the library. Flushed rows can be read, with the right values; a run that ends is
+complete."""
 import os
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ os.environ["LD_LIBRARY_PATH"] = os.path.abspath(os.path.join(given.build, "lib")
 
 
 def wrong(path, least, most):
-    """What is wrong with a run file that must have so many rows; "" if nothing is."""
+    """Returns the fault of a run file that must have `least` to `most` rows; "" if none."""
     try:
         with h5py.File(path, "r", swmr=path.endswith(".part")) as file:
             count = int(file["state/committed_steps"][()])
@@ -52,7 +53,7 @@ def one(case):
         outcome = outcome._replace(status=0)
     results.append((mode, verdict_of(outcome)))
     if mode == "descriptors" and outcome.status == 1:
-        # the file cannot be renamed safely without a descriptor: what was flushed is there
+        # the file cannot be renamed safely without a descriptor: flushed rows remain
         fault = wrong(os.path.join(folder, "run.h5.part"), steps // 2 // FLUSH * FLUSH, steps)
     elif dies:
         fault = wrong(os.path.join(folder, "run.h5.part"), steps // 2 // FLUSH * FLUSH, steps // 2)

@@ -1,5 +1,6 @@
-"""kill -9 at a random moment of a writer that replaces something: its place has the old one or the new one, whole; the next
-call writes the new one, at once or when the part that it names is removed, and leaves nothing of the killed one."""
+"""kill -9 at a random moment of a writer that replaces a file. The path then has the old or the new version, complete.
+The next call writes the new one, at once or after the partial file that it names is removed, and leaves no other
+files."""
 import os
 import shutil
 import signal
@@ -12,7 +13,7 @@ given = arguments("kills", 200)
 runs, work = (os.path.join(given.folder, name) for name in ("runs", "work"))
 SMALL = ("statrec train --model transformer --preset mini --embed-dim 16 --ffn-dim 16 --heads 2 --encoder-layers 1 "
          "--decoder-layers 1 --data synth-pairs --max-tokens 256 --threads 1 --quiet --limit 60 --max-steps 8 --checkpoint-every 4")
-# name: what writes (A is a or b), and where
+# name: the writer (A is a or b), and its path
 WRITERS = {
     "report": ("statplot report ../runs/A.h5 -o out", "out"),
     "page": ("statrec view ../runs/A.h5 --export out.html", "out.html"),
@@ -38,7 +39,7 @@ def prepare():
 
 
 def whole(place):
-    """{path: bytes} of a file or a folder; None: there is none."""
+    """{path: bytes} of a file or a folder; None if it does not exist."""
     if os.path.isfile(place):
         with open(place, "rb") as file:
             return {"": file.read()}
@@ -51,20 +52,20 @@ def whole(place):
 
 
 def page(place):
-    """Of a page, whose names of elements are random: which runs it has, and that it ends."""
+    """Summary of a page, whose element names are random: the runs that it shows, and whether it is complete."""
     text = next(iter((whole(place) or {"": b""}).values())).decode("utf-8", "replace")
     return [name for name in ("a.h5", "b.h5") if name in text], text.rstrip().endswith("</html>")
 
 
 def losses(place):
-    """Of a run file, which has its time: all losses, where the file is without a fault."""
+    """Summary of a run file, which contains its time: exit status of check, and all losses."""
     folder, name = os.path.split(place)
     checked = subprocess.run(["statrec", "check", name], cwd=folder, capture_output=True, check=False)
     read = subprocess.run(["stat-curve", name, "--stat", "loss"], cwd=folder, capture_output=True, text=True, check=False)
     return checked.returncode, [line for line in read.stdout.splitlines() if not line.startswith("#")]
 
 
-SEEN = {"page": page, "recovered": losses}  # others are the same to the byte
+SEEN = {"page": page, "recovered": losses}  # others are bit-identical
 
 
 def start(name, which):
@@ -74,7 +75,7 @@ def start(name, which):
 
 
 def anew(old=None, place=None):
-    """An empty folder to write in, or with the old one at its place."""
+    """Makes an empty work folder, or one with the old file at its path."""
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(os.path.join(work, "tmp"))
     if old:
@@ -82,7 +83,7 @@ def anew(old=None, place=None):
 
 
 def finished(name, which):
-    """The path of what the writer makes of a run, and the seconds that it takes."""
+    """Returns the path of the writer's result for a run; stores the seconds that it takes."""
     place = WRITERS[name][1]
     kept = os.path.join(given.folder, f"{name}-{which}", place)
     if not os.path.exists(kept):
@@ -98,7 +99,7 @@ def finished(name, which):
 
 
 def left():
-    """Files beside the place, and for some time."""
+    """Lists the files beside the result, and temporary ones."""
     return sorted(os.listdir(work) + [os.path.join("tmp", name) for name in os.listdir(os.path.join(work, "tmp"))])
 
 
@@ -111,10 +112,10 @@ def one(case):
     old, new = finished(name, "a"), finished(name, "b")
     anew(old, place)
     killed = start(name, "b")
-    # half of them in the last quarter, where the file takes its name
+    # half of them in the last quarter, when the file gets its name
     moment = (rng.random() if rng.random() < 0.5 else rng.uniform(0.75, 1.1)) * SECONDS.setdefault(name, 1.0)
     time.sleep(moment)
-    os.killpg(killed.pid, signal.SIGKILL)  # its process is there until it is waited for
+    os.killpg(killed.pid, signal.SIGKILL)  # its process remains until it is waited for
     killed.communicate()
     here, before, after = look(os.path.join(work, place)), look(old), look(new)
     told = f"{name}, killed after {moment:.3f} of {SECONDS[name]:.3f} s"

@@ -1,5 +1,5 @@
-/* powerloss.c -- for LD_PRELOAD: notes the calls that change files, for powerloss.py: one record each in $POWERLOSS_LOG,
- * "KIND\tPATH\tOTHER\tOFFSET\tSIZE\n" and SIZE bytes. */
+/* powerloss.c -- for LD_PRELOAD: logs the calls that change files, for powerloss.py: one record
+ * each in $POWERLOSS_LOG, "KIND\tPATH\tOTHER\tOFFSET\tSIZE\n" and SIZE bytes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-"""Power losses: the calls of a program that writes checkpoints, archives, copies or text are noted, and the disk is what it may
-be after a loss behind any of them: names as they were changed, of each file any part of what was written since its last fsync.
-A file that has its final name is whole: the reader takes it, and it is one of the versions that were finished."""
+"""Power losses: notes the calls of a program that writes checkpoints, archives, copies or text. Simulates the disk
+after a loss at each of them. Changed names are durable; each file has any part of the bytes since its last fsync. A
+file with its final name must be valid: the reader accepts it, and it is one of the finished versions."""
 import os
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ library = os.path.join(given.folder, "powerloss.so")
 subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "tests/night/powerloss.c", "-o", library, "-ldl"], check=True)
 SMALL = ("--model transformer --preset mini --embed-dim 16 --ffn-dim 16 --heads 2 --encoder-layers 1 --decoder-layers 1 "
          "--data synth-pairs --max-tokens 256 --threads 1 --quiet --limit 60")
-# name: command; what is prepared; the ending of the files that must be whole, and what reads them
+# name: command; preparation; the endings of files that must be valid, and their readers
 WRITERS = {
     "checkpoints": (f"statrec train {SMALL} --max-steps 6 --checkpoint-every 2 -o run.h5", None, {".ckpt": "statrec check FILE"}),
     "forced": (f"statrec train {SMALL} --max-steps 6 --checkpoint-every 2 --seed 2 --force -o run.h5",
@@ -60,7 +60,7 @@ def noted(name):
 
 
 class Disk:
-    """Files by their names in one folder: what is durable of each, and what was written since."""
+    """Files by their names in one folder: durable bytes of each, and writes since."""
 
     def __init__(self, before, root):
         self.root = root
@@ -141,7 +141,7 @@ def one(case):
     name = names[case % len(names)]
     before, _, root, calls = noted(name)
     disk = Disk(before, root)
-    # most losses near a change of a name, where they matter
+    # most losses near a change of a name, which are the critical moments
     changes = [i for i, call in enumerate(calls) if call[0] in ("rename", "link", "unlink")]
     stop = rng.randrange(len(calls) + 1)
     if changes and rng.random() < 0.7:

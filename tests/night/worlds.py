@@ -1,6 +1,6 @@
-"""A training while the world around it changes: its folder is renamed, its run file removed or replaced, the clock set back,
-another training writes checkpoints of the same prefix. It says so in one line or ends as usual; every checkpoint that is left
-is whole, no file of others is touched, and what can be resumed comes to the weights of an undisturbed run."""
+"""A training while its environment changes: its folder is renamed, its run file removed or replaced, the clock set
+back. Or another training writes checkpoints with the same prefix. It reports it in one line or ends as usual. Every
+remaining checkpoint is valid, no foreign file changes, and resuming gives the weights of an undisturbed run."""
 import glob
 import os
 import re

@@ -1,4 +1,5 @@
-/* reference_later.c -- the methods of reference_norms.h after 2022, of docs/norms.md 19 to 22. */
+/* reference_later.c -- reference_norms.h's methods published after 2022, from docs/norms.md 19 to
+ * 22. */
 #include "reference_methods.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ static void pointwise(reference_call *c, double shift, void (*at)(double z, doub
     }
 }
 
-/* By exponentials of a negative number. */
+/* Uses exponentials of negative numbers only. */
 static void tanh_at(double z, double f[2]) {
     const double e = exp(-2 * fabs(z));
     f[0] = copysign((1 - e) / (1 + e), z);
@@ -58,7 +59,7 @@ static double arithmetic(const double *window, int64_t slots, int64_t d) {
     return sum / (double)slots;
 }
 
-/* Of roots: half the mean square of the differences of all pairs. */
+/* Returns half the mean squared difference of the roots of all pairs. */
 static double spread(const double *window, int64_t count) {
     double sum = 0;
     EACH(i, count) EACH(j, i) sum += square(sqrt(window[i]) - sqrt(window[j]));
@@ -109,7 +110,7 @@ void reference_un(reference_call *c) {
 
 /* -- 22 -------------------------------------------------------------------------------------- */
 
-/* Adds lambda LN(x) of row i, and what goes back through it. */
+/* Adds lambda LN(x) of row i, and its part of the gradient. */
 static void add_ln(reference_call *c, int64_t i, double lambda) {
     const double *u = c->u + i * c->d, *g = c->g + i * c->d, d = (double)c->d;
     double mean = 0, variance = 0, q_sum = 0, qx_sum = 0;

@@ -1,4 +1,4 @@
-/* reference_methods.h -- what the files of reference_norms.h have in common. */
+/* reference_methods.h -- declarations shared by the files of reference_norms.h. */
 #ifndef TESTS_NORM_REFERENCE_METHODS_H
 #define TESTS_NORM_REFERENCE_METHODS_H
 
@@ -34,12 +34,12 @@ typedef struct moments {
     double mean, variance, square;
 } moments;
 double reference_count(const reference_call *c); /* n */
-/* Statistics of column k of this batch, into stat too. */
+/* Statistics of column k of this batch, also written to stat. */
 moments reference_moments(reference_call *c, int64_t k);
-/* Moves a running value in NORM_TRAIN. */
+/* Updates a running statistic in NORM_TRAIN. */
 void reference_advance(const reference_call *c, double *running, double batch);
-/* y = gamma xhat + beta with xhat = (u - center)/s, and the sums of g and g xhat, over valid rows;
- * padded: over all. */
+/* Writes y = gamma xhat + beta with xhat = (u - center)/s. Sums g and g xhat over valid rows;
+ * padded: over all rows. */
 void reference_affine(reference_call *c, int64_t k, double center, double s, bool padded);
 /* du = a g + b + slope (u - center) in valid rows. */
 void reference_gradient(reference_call *c, int64_t k, double a, double b, double slope,

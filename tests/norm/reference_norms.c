@@ -1,5 +1,5 @@
-/* reference_norms.c -- see reference_norms.h. One function per method, named with its section of
- * docs/norms.md; forward and backward stand together, and nothing is shared with src/norm. */
+/* reference_norms.c -- see reference_norms.h. One function per method, with its section of
+ * docs/norms.md, computes forward and backward pass. No code is shared with src/norm. */
 #include "reference_methods.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static double clip(double v, double low, double high) {
 
 /* -- 18.1 ------------------------------------------------------------------------------------ */
 
-/* Of column k over the valid rows, about a value of the column (0). */
+/* Moments of column k over the valid rows, computed about one of its values and about 0. */
 static moments moments_of(const reference_call *c, int64_t k) {
     double n = 0, first = NAN, sum = 0, squares = 0;
     EACH_VALID(c, i) {
@@ -196,7 +196,7 @@ static void bn_powernorm(reference_call *c) {
 
 /* -- 14 -------------------------------------------------------------------------------------- */
 
-/* BN first; what the penalty adds is of the running values before or after. */
+/* BN plus a penalty, computed from the running statistics before or after their update. */
 static void rbn(reference_call *c) {
     const double n = reference_count(c), scale = reference_option(c, "scale") != 0 ? c->tokens : 1;
     const double lambda = reference_option(c, "lambda") * scale,
@@ -267,7 +267,7 @@ static void rbn_released(reference_call *c) {
 
 /* -- 15, 16 ---------------------------------------------------------------------------------- */
 
-/* A limit that stays at `from` for the warm-up and rises evenly to `to` at call `last`. */
+/* A limit that stays at `from` during the warm-up and rises linearly to `to` at call `last`. */
 static double risen(const reference_call *c, double from, double to, double last) {
     const double calls = (double)c->call, warmup = reference_option(c, "warmup");
     if (calls <= warmup) return from;
@@ -291,7 +291,7 @@ static void brn(reference_call *c) {
             reference_gradient(c, k, gamma / *sigma, 0, 0, 0);
             continue;
         }
-        reference_affine(c, k, m.mean, s, false); /* its sums are those of xn */
+        reference_affine(c, k, m.mean, s, false); /* its sums use xn */
         EACH_VALID(c, i) {
             const double xn = (c->u[i * c->d + k] - m.mean) / s;
             c->y[i * c->d + k] = gamma * (r * xn + D) + c->beta[k];
@@ -306,7 +306,7 @@ static void brn(reference_call *c) {
     }
 }
 
-/* Into slot c mod K; what stands for it: itself or the mean of the slots. */
+/* Writes slot c mod K; returns the value itself or the mean of the slots. */
 static double averaged(const reference_call *c, double *slots, int64_t k, double now) {
     const int64_t K = (int64_t)reference_option(c, "buffer");
     double mean = 0;
@@ -331,7 +331,7 @@ static void mabn(reference_call *c) {
         }
         const double v = averaged(c, c->state[1], k, x2), s = sqrt(v + eps);
         const double r = fixed ? 1 : clip(s / sqrt(*run + eps), 1.0 / 5, 5);
-        reference_affine(c, k, 0, s, false); /* its sums are those of z */
+        reference_affine(c, k, 0, s, false); /* its sums use z */
         EACH_VALID(c, i) {
             c->y[i * c->d + k] = gamma * r * c->u[i * c->d + k] / s + c->beta[k];
         }
@@ -375,7 +375,7 @@ static const struct {
     {"derf", reference_derf},
 };
 
-/* u from x; back: dx from du. width features make a group. */
+/* Computes u from x; back: dx from du. width features make a group. */
 static void scale_rows(reference_call *c, int64_t width, bool back) {
     EACH(i, c->rows * c->d / width) {
         const double *x = c->x + i * width;

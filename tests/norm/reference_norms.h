@@ -1,5 +1,5 @@
-/* reference_norms.h -- every normalization by plain loops in double, written from docs/norms.md:
- * what the kernels of src/norm are compared with. */
+/* reference_norms.h -- every normalization in plain loops in double, written from docs/norms.md:
+ * the reference for the kernels of src/norm. */
 #ifndef TESTS_NORM_REFERENCE_NORMS_H
 #define TESTS_NORM_REFERENCE_NORMS_H
 
@@ -13,22 +13,21 @@ typedef struct reference_call {
     norm_mode mode;
     int64_t rows, d, call; /* call: number of this training call, from 1; else of the last one */
     const uint8_t *mask;   /* NULL: all rows are valid */
-    const int32_t *sample; /* NULL: each row is its own */
+    const int32_t *sample; /* NULL: each row is its own sample */
     int64_t samples;
     double tokens;
     const double *x, *g, *gamma, *beta; /* g = dL/dy */
-    const double *own[NORM_OWN_MAX];    /* the method's own learnable parameters; NULL: not there */
-    double *state[NORM_STATE_MAX];      /* moved, in NORM_TRAIN */
+    const double *own[NORM_OWN_MAX];    /* the method's learnable parameters; NULL: none */
+    double *state[NORM_STATE_MAX];      /* updated in NORM_TRAIN */
     double *y, *dx, *dgamma, *dbeta, *own_grad[NORM_OWN_MAX];
     double *stat[NORM_VECTOR_COUNT]; /* [d] */
     double penalty;
-    /* What the method normalizes and the gradient there: x and dx, unless a layer scale stands in
-     * front; then memory of the caller's. */
+    /* The method's input and its gradient: x and dx, or, with a layer scale before it, the caller's
+     * memory. */
     double *u, *du;
 } reference_call;
 
-/* Fills y, dx, dgamma, dbeta, own_grad, stat, penalty; moves state. false: no reference of this
-   name. */
+/* Fills y, dx, dgamma, dbeta, own_grad, stat, penalty; updates state. false: unknown method. */
 bool reference_norm(reference_call *c);
 
 #endif

@@ -1,10 +1,10 @@
-/* reference_rows.c -- the methods of reference_norms.h that normalize rows or samples; formulas of
+/* reference_rows.c -- reference_norms.h's methods that normalize rows or samples, from
  * docs/norms.md 3 to 9. */
 #include "reference_methods.h"
 
 #include <math.h>
 
-/* How the statistics of a set of values are used. */
+/* Use of the statistics of a set of values. */
 typedef struct row_form {
     bool mean, unbiased, outside; /* mean: subtracted */
     bool mean_constant, deviation_constant;
@@ -15,15 +15,15 @@ static bool in_set(const reference_call *c, int64_t i, int64_t sample) {
     return reference_valid(c, i) && (!c->sample || c->sample[i] == sample);
 }
 
-/* Without sample numbers a row is its own sample. */
+/* Without sample numbers each row is a sample. */
 #define EACH_VALUE(c, sample, first, width, at)                                                    \
     for (int64_t i = (c)->sample ? 0 : (sample); i < ((c)->sample ? (c)->rows : (sample) + 1);     \
          i++)                                                                                      \
         if (in_set(c, i, sample))                                                                  \
             for (int64_t at = i * (c)->d + (first); at < i * (c)->d + (first) + (width); at++)
 
-/* The values of one sample and the features first .. first + width - 1 as one "row" of section
-   3. */
+/* The values of one sample and the features first .. first + width - 1 form a "row" of section
+ * 3. */
 static void normalize_set(reference_call *c, const row_form *f, int64_t sample, int64_t first,
                           int64_t width) {
     double count = 0, begin = 0, mean = 0, squares = 0, mean_q = 0, sum_qu = 0;
@@ -45,7 +45,7 @@ static void normalize_set(reference_call *c, const row_form *f, int64_t sample, 
         mean_q += c->gamma[k] * phi * c->g[at] / count;
         sum_qu += c->gamma[k] * phi * c->g[at] * u;
     }
-    /* ds/dx_j = u_j/(freedom * root), the root being s inside and the deviation outside */
+    /* ds/dx_j = u_j/(freedom * root); root: s with eps inside, else the standard deviation */
     const double root = f->outside ? deviation : s;
     const double slope = root == 0 || f->deviation_constant ? 0 : sum_qu / (s * s * freedom * root);
     EACH_VALUE(c, sample, first, width, at) {
@@ -76,7 +76,7 @@ void reference_ln(reference_call *c) {
     of_rows(c, (row_form){.mean = true, .unbiased = reference_option(c, "unbiased") != 0, .C = 1});
 }
 
-/* Section 4 with what its release changes. */
+/* Section 4 with the changes of its release. */
 static row_form simple(const reference_call *c) {
     return (row_form){.mean = true,
                       .unbiased = reference_option(c, "unbiased") != 0,
@@ -117,8 +117,7 @@ void reference_rmsnorm(reference_call *c) {
     of_rows(c, (row_form){.outside = reference_option(c, "placement") != 0, .C = 1});
 }
 
-/* Section 23: the row's sum of squares where a variance has its mean. p is what is learnt, s = p
-   ratio. */
+/* Section 23: divides by the root of the row's sum of squares. p is learned, s = p ratio. */
 void reference_unit(reference_call *c) {
     const double scale = reference_option(c, "s_scale");
     const double ratio =

@@ -1,6 +1,6 @@
-/* test_bn_observer.c -- batch statistics observed at sites that do not use them: against sums
- * recomputed here in double, against real bn and pnv layers on the same tensors, and the layer
- * itself unchanged to the byte. Every method of the table. */
+/* test_bn_observer.c -- batch statistics observed at sites that do not use them, for every method
+ * of the table. Compared with sums recomputed in double and with bn and pnv layers on the same
+ * tensors. The layer's own results do not change by a byte. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@ enum { ROWS = 300, WIDTH = 20, STEPS = 3 };
 
 static const double ALPHA = 0.8;
 
-/* -- what the observer finds, against the tensors ---------------------------------------------- */
+/* -- the observer's statistics, recomputed from the tensors ------------------------------------ */
 
 typedef struct raw {
     double mu[WIDTH], sigma2[WIDTH], psi2[WIDTH]; /* running, before the step */
-    double *u;                                    /* [rows, d] what the method sees */
+    double *u;                                    /* [rows, d] the method's input */
     int calls;
 } raw;
 
@@ -29,12 +29,12 @@ static void near(const norm_view *o, const char *what, norm_vector v, int64_t k,
                  (long long)k, got, want, size);
 }
 
-/* Releases that are BN in their own way keep their statistics: only psi2 is added. */
+/* Released variants of BN keep their statistics: only psi2 is added. */
 static bool own_reading(const norm_method *m) {
     return m->padded && m->vectors & NORM_BIT(sigma2);
 }
 
-/* Running value of the shadow, when it is the shadow's; then advanced. */
+/* Checks a running statistic of the observer, if it has one; then updates the expected value. */
 static void running(const norm_view *o, const char *what, norm_vector v, int64_t k, double *value,
                     double batch) {
     double alpha = o->site->observer->alpha;
@@ -70,7 +70,7 @@ static void see(void *context, const norm_view *o) {
         near(o, "psi2_B", NORM_psi2_B, k, psi2, psi2);
         near(o, "sum_g", NORM_sum_g, k, g, g_size);
         near(o, "sum_gx", NORM_sum_gx, k, gx, gx_size + g_size);
-        if (o->site->observer->vectors & NORM_BIT(sum_gx)) /* of mabn without its r */
+        if (o->site->observer->vectors & NORM_BIT(sum_gx)) /* mabn's gain without its factor r */
             near(o, "gamma", NORM_gamma, k, (double)o->call->gamma[k], 0);
         running(o, "mu", NORM_mu, k, &r->mu[k], mu);
         running(o, "sigma2", NORM_sigma2, k, &r->sigma2[k], sigma2);
@@ -85,7 +85,7 @@ static void observe(layer *l, double alpha) {
     assert_non_null(l->site.observer);
 }
 
-/* r: whose u is to be set, or NULL. */
+/* r: sets its u, unless NULL. */
 static void three_steps(layer *l, tape *t, const uint8_t *mask, double mean, raw *r, real *y,
                         real *dx) {
     for (uint64_t step = 0; step < STEPS; step++) {
@@ -214,8 +214,8 @@ static void same_vectors(const kept *a, const kept *b, uint32_t vectors) {
         if (vectors >> v & 1) assert_memory_equal(a->stat[v], b->stat[v], sizeof a->stat[v]);
 }
 
-/* Statistics of ln's shadow are bn's and pnv's to the byte, and with them bn's dx is written down:
- * gamma/s g - c_mu - c_sig xhat. */
+/* The observer of ln has bn's and pnv's statistics to the byte. With them, bn's dx is gamma/s g -
+ * c_mu - c_sig xhat. */
 static void like_bn(void **state) {
     (void)state;
     static kept bn, ln, pnv;
@@ -243,7 +243,7 @@ static void like_bn(void **state) {
     free(dy);
 }
 
-/* (s sum_gx + mu_B sum_g)/psi of the shadow is pnv's own sum_gx. */
+/* The observer's (s sum_gx + mu_B sum_g)/psi is pnv's own sum_gx. */
 static void like_pnv(void **state) {
     (void)state;
     static kept plain, observed;
@@ -262,16 +262,16 @@ static void like_pnv(void **state) {
 
 enum { RANKS = 2 };
 
-/* Rows first .. end-1 of the whole are its own, the others padding; and where the sums of the ranks
- * meet. */
+/* A rank: rows first .. end-1 of the batch are valid, the others padding. The ranks' sums are
+ * exchanged at `meet`. */
 typedef struct rank {
     int number;
     int64_t first, end;
     const char *method;
     pthread_barrier_t *meet;
-    double *const *sums; /* [RANKS] of the exchange in progress */
+    double *const *sums; /* [RANKS] of the current exchange */
     kept seen;
-    real y[ROWS * WIDTH], dx[ROWS * WIDTH]; /* of the last step */
+    real y[ROWS * WIDTH], dx[ROWS * WIDTH]; /* last step */
 } rank;
 
 static sr_status gather(void *context, double *all, int64_t width) {
@@ -327,7 +327,7 @@ static void *rank_run(void *context) {
     return NULL;
 }
 
-/* The same steps in one process. */
+/* Runs the same steps in one process. */
 static void whole_run(const char *method, real *y, real *dx) {
     layer l;
     tape *t = tape_create(1, NULL);
@@ -386,7 +386,8 @@ static void synchronised(void **state) {
     }
 }
 
-/* Largest distance of the ranks' rows from those of one process, relative to its largest number. */
+/* Returns the largest difference between the ranks' rows and one process's, relative to its largest
+ * number. */
 static double distance_of(const rank *r, const real *whole, const real *at_rank[RANKS]) {
     double distance = 0, largest = 0;
     for (int64_t i = 0; i < ROWS * WIDTH; i++) {
@@ -397,8 +398,8 @@ static double distance_of(const rank *r, const real *whole, const real *at_rank[
     return distance / largest;
 }
 
-/* Outputs and gradients over ranks are those of one process, where the table says so or a method
- * takes nothing over the batch. */
+/* Over ranks, outputs and gradients equal one process's. Excluded: unsynchronized methods with
+ * batch statistics. */
 static void every_method_over_ranks(void **state) {
     (void)state;
     static rank r[RANKS];
@@ -415,7 +416,7 @@ static void every_method_over_ranks(void **state) {
     }
 }
 
-/* -- what moves the running values ------------------------------------------------------------- */
+/* -- updates of the running statistics --------------------------------------------------------- */
 
 static void only_training_moves(void **state) {
     (void)state;

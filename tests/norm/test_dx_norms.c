@@ -1,5 +1,5 @@
-/* test_dx_norms.c -- the norms of dx and of its direct part that a watcher is told, against the dx
- * and dy that it is shown, element by element. */
+/* test_dx_norms.c -- a hook gets the norms of dx and of its direct part. They are compared with
+ * norms of the dx and dy that it gets, element by element. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 
 enum { ROWS = 700, WIDTH = 28, WIDEST = 72 };
 
-static int64_t width = WIDTH; /* of the rows */
+static int64_t width = WIDTH; /* row width */
 
-/* Of the last backward pass. */
+/* Values of the last backward pass. */
 static double dx_norm, direct_norm, bn_norm, bn_direct, row_norms, squares;
 
 static bool takes_part(const norm_view *o, int64_t i) {
@@ -52,8 +52,8 @@ static void free_data(data *d) {
     free(d->x), free(d->dy), free(d->mask);
 }
 
-/* Two training passes, so that running values are no longer what they start with; fills what see
- * keeps. observe: by the observer of batch statistics too. */
+/* Runs two training passes, so that running statistics differ from their initial values; fills
+ * see's results. observe: also observes batch statistics. */
 static void pass(const char *method, int64_t groups, const data *d, bool observe, int threads,
                  real *dx) {
     layer l;
@@ -96,7 +96,7 @@ static void threads_change_nothing(void **state) {
     free_data(&d);
 }
 
-/* gamma/s g with the divisor of this method; gain: of the layers that layer_make makes. */
+/* gamma/s g with this method's divisor; gain: the gain of layer_make's layers. */
 static double direct_by_hand(const char *method, const data *d, const real *gain) {
     const double eps = 1e-5;
     double n = 0, sum[WIDEST] = {0}, second[WIDEST] = {0}, total = 0;
@@ -140,7 +140,7 @@ static void the_direct_part_by_hand(void **state) {
     layer_free(&l);
 }
 
-/* 1/(n d) sum over rows of ||gamma/s (sum_gx/n) xhat||, of bn. */
+/* 1/(n d) sum over rows of ||gamma/s (sum_gx/n) xhat||, for bn. */
 static double row_norms_by_hand(const data *d, const real *gain) {
     double n = 0, mean[WIDEST] = {0}, variance[WIDEST] = {0}, slope[WIDEST] = {0}, total = 0;
     for (int i = 0; i < ROWS; i++) n += !d->mask || d->mask[i];
@@ -165,9 +165,8 @@ static double row_norms_by_hand(const data *d, const real *gain) {
     return total / n / (double)width;
 }
 
-/* 700 rows, the last chunk of which does not end with eight, or 560, where it does; rows of one
- * tile of columns or of several, of which the last is whole, half or has single columns behind
- * it. */
+/* 700 rows, whose last chunk is no multiple of eight, or 560, whose last chunk is. Rows have one
+ * column tile or several; the last tile is full, half or followed by single columns. */
 static void norms_of_bn_by_hand(void **state) {
     (void)state;
     static const int64_t widths[] = {5, 8, 13, 16, 24, 28, 32, 40, 64, WIDEST};
@@ -188,7 +187,7 @@ static void norms_of_bn_by_hand(void **state) {
     width = WIDTH;
 }
 
-/* What the observer says of bn is what bn, standing here with this gain, would have told. */
+/* The observer's norms of bn equal the norms at a bn site with this gain. */
 static void an_observed_site_tells_bn_s(void **state) {
     (void)state;
     static const char *const method[] = {"ln", "pnv", "pn"};
@@ -202,7 +201,7 @@ static void an_observed_site_tells_bn_s(void **state) {
             near("dx_norm_bn", bn_norm, want[0]);
             near("direct_norm_bn", bn_direct, want[1]);
         }
-        pass("rbn", 0, &d, true, 2, NULL); /* has its own */
+        pass("rbn", 0, &d, true, 2, NULL); /* uses its own statistics */
         assert_true(isnan(bn_norm) && isnan(bn_direct));
         free_data(&d);
     }

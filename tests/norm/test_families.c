@@ -1,6 +1,5 @@
-/* test_families.c -- what the row of every method declares about itself fits together: family,
- * axis, what it uses, the vectors and scalars that it leaves. Whether the formulas of the family
- * hold is told by the numbers (tests/observe/test_gradient_parts.c). */
+/* test_families.c -- consistency of each method's row in the table: family, axis, uses, vectors and
+ * scalars. tests/observe/test_gradient_parts.c checks the formulas of the family. */
 #include <string.h>
 
 #include "norm/norm_options.h"
@@ -14,7 +13,7 @@
 #define CENTRED (NORM_BIT(mu) | NORM_BIT(sigma2))
 #define PARTS   (NORM_SCALAR_BIT(g_mu) | NORM_SCALAR_BIT(g_sigma2) | NORM_SCALAR_BIT(g_psi2))
 
-/* What each family's formulas read, and what its methods use; 0: anything. */
+/* Vectors that each family's formulas read, and statistics that its methods use; 0: any. */
 static const struct {
     uint32_t vectors, uses;
 } of_family[] = {
@@ -32,7 +31,7 @@ static uint32_t parts_of(uint32_t uses) {
            (uses & NORM_BIT(psi2) ? NORM_SCALAR_BIT(g_psi2) : 0);
 }
 
-/* What of the row contradicts itself, or NULL. */
+/* Returns the contradiction in the row, or NULL. */
 static const char *fault_of(const norm_method *m) {
     const norm_family f = m->family;
     const bool batch = !strcmp(m->axis, "batch"), own = f == NORM_FAMILY_OWN;
@@ -63,7 +62,7 @@ static void every_row(void **state) {
     }
 }
 
-/* Rows of wrong combinations, each a changed copy of a right one. */
+/* Rows with contradictions, each a changed copy of a valid one. */
 static void expect_fault(const char *name, const char *fault, norm_method row) {
     row.name = name;
     const char *found = fault_of(&row);
@@ -109,12 +108,12 @@ static void wrong_rows(void **state) {
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* Exactly one option sets each parameter of each row, and its help tells of it. */
+/* Exactly one option sets each parameter of each row, and its help names the method. */
 static void every_parameter(void **state) {
     (void)state;
     int count = 0;
     while (norm_option_at(count)) count++;
-    assert_true(count < NORM_OPTION_MAX); /* all found room */
+    assert_true(count < NORM_OPTION_MAX); /* no option was left out */
     for (int i = 0; norm_at(i); i++)
         for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++) {
             const norm_method *m = norm_at(i);
@@ -130,7 +129,7 @@ static void every_parameter(void **state) {
         }
 }
 
-/* Names and order as run files and .conf files have them. */
+/* Names and order as in run files and .conf files. */
 static void names_of_options(void **state) {
     (void)state;
     static const char *const key[] = {
@@ -142,7 +141,7 @@ static void names_of_options(void **state) {
         assert_string_equal(norm_option_at((int)i)->key, key[i]);
 }
 
-/* An option set for one method does not reach another's parameter of the same name. */
+/* An option for one method does not set another method's parameter of the same name. */
 static void options_of_methods(void **state) {
     (void)state;
     const norm_option *o = norm_option_at(0), *warmup = norm_option_at(1);

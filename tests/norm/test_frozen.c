@@ -1,6 +1,6 @@
-/* test_frozen.c -- sites whose running statistics are frozen: training passes as evaluation does,
- * with the statistics as constants, and nothing moves. Byte for byte, but for the rule of the
- * backward pass. */
+/* test_frozen.c -- sites with frozen running statistics. Training passes equal evaluation with
+ * constant statistics, and no state changes. Results are equal byte for byte, except for the rule
+ * of the backward pass. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void see_backward(void *context, const norm_view *o) {
     memcpy(s->psi2_B, o->call->stat[NORM_psi2_B], sizeof s->psi2_B);
 }
 
-/* Every vector that a method keeps, and the count of its calls. */
+/* All vectors that a method keeps, and its number of calls. */
 static double *state_of(const norm_site *s, int64_t *count) {
     double *copy = NULL;
     *count = 0;
@@ -62,7 +62,7 @@ static void pass_once(passes *p, norm_mode mode) {
     if (p->l.site.gamma) memcpy(p->gain, p->l.site.gamma->grad, sizeof p->gain);
 }
 
-/* A layer that has seen three batches. */
+/* A layer after three batches. */
 static void open_passes(passes *p, const norm_method *m, int64_t groups, const uint8_t *mask) {
     sr_failure why = {0};
     memset(p, 0, sizeof *p);
@@ -110,7 +110,7 @@ static void check_method(const norm_method *m, int64_t groups, const uint8_t *ma
     pass_once(&p, NORM_TRAIN);
     assert_state(site, kept, count, false);
     assert_true(site->calls == 4 && s.scalars >= 2);
-    assert_memory_equal(frozen.mu_B, s.mu_B, sizeof s.mu_B); /* a watcher sees the batch as ever */
+    assert_memory_equal(frozen.mu_B, s.mu_B, sizeof s.mu_B); /* hooks get the batch's */
     assert_memory_equal(frozen.psi2_B, s.psi2_B, sizeof s.psi2_B);
     free(kept);
     close_passes(&p);
@@ -163,7 +163,7 @@ static void rule(void **state) {
     }
 }
 
-/* A layer without running statistics takes no notice. */
+/* A layer without running statistics is not affected. */
 static void layers_of_rows(void **state) {
     (void)state;
     static passes p, plain;

@@ -1,6 +1,6 @@
-/* test_later_norms.c -- un, repbn, unit, dyt and derf by hand, over their schedules, on several
- * threads with settings away from their beginning, and in two processes; bn's unbiased running
- * variance there. */
+/* test_later_norms.c -- un, repbn, unit, dyt and derf by hand: their schedules, several threads
+ * with settings past the first calls, two processes. Also bn's unbiased running variance in two
+ * processes. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { MANY = 700, WIDE_ROWS = 20 };
 
-/* A layer with "a=1 b=2" set; learnt numbers as they begin. */
+/* A layer with "a=1 b=2" set and initial learnable parameters. */
 static void make_layer(layer *l, const char *method, const char *values, int64_t d, bool random) {
     sr_failure why = {0};
     const norm_method *m = norm_find(method);
@@ -44,7 +44,7 @@ static void near(const char *what, double got, double want) {
         fail_msg("%s: got %.9g want %.9g", what, got, want);
 }
 
-/* -- what is learnt -------------------------------------------------------------------------- */
+/* -- learned parameters ---------------------------------------------------------------------- */
 
 static void parameters(void **state) {
     (void)state;
@@ -97,7 +97,7 @@ static void long_names(void **state) {
 
 /* -- by hand --------------------------------------------------------------------------------- */
 
-/* y and dx of one row (3, -4), g = (1, 2), with numbers as they begin. */
+/* y and dx of one row (3, -4), g = (1, 2), with initial parameters. */
 static void pass_of_two(const char *method, const char *values, double want[4]) {
     layer l;
     tape *t = make_tape(1);
@@ -123,12 +123,12 @@ static void rows_by_hand(void **state) {
     pass_of_two("derf", "", (double[]){0.966105146, -0.995322265, 0.059465145, 0.020666985});
     pass_of_two("derf", "alpha0=0.25 s0=0.25",
                 (double[]){0.842700793, -0.711155634, 0.103776874, 0.321465535});
-    /* one row: BN gives beta and passes nothing */
+    /* one row: BN gives beta and no gradient */
     pass_of_two("repbn", "", (double[]){3, -4, 1, 2});
     pass_of_two("repbn", "eta0=-0.5", (double[]){-1.5, 2, -0.5, -1});
 }
 
-/* p moves s by s_init/s_scale: dp is that much of ds. */
+/* s changes with p by s_init/s_scale: dp is ds times that. */
 static void scale_of_unit(void **state) {
     (void)state;
     layer l;
@@ -151,7 +151,7 @@ static void take_bn(void *context, const norm_view *o) {
     gain = o->call->stat[NORM_gamma][1];
 }
 
-/* bn with the gain of a site of unit is bn with gamma = s, whatever is learnt. */
+/* bn with the gain of a unit site equals bn with gamma = s, for any learned value. */
 static void gain_of_unit(void **state) {
     (void)state;
     enum { N = 30, D = 4 };
@@ -177,8 +177,8 @@ static void gain_of_unit(void **state) {
 
 /* -- schedules ------------------------------------------------------------------------------- */
 
-/* One call of un on a column of +-root: mean square root^2; what y = x/s says of s^2. dx's part
- * along z is psi: with g = push z, dx = (push - psi) z/s. */
+/* One call of un on a column of +-root, with mean square root^2. v: s^2 from y = x/s. psi: dx's
+ * part along z; with g = push z, dx = (push - psi) z/s. */
 typedef struct call_of_un {
     double square, push, v, psi;
 } call_of_un;
@@ -205,7 +205,7 @@ static void smoothing(void **state) {
     tape *t = make_tape(1);
     make_layer(&l, "un", "window=2 warmup=4 filter=off", 1, false);
     l.site.options.eps = 1e-12;
-    /* early: its own; e follows */
+    /* early: its own value; e follows */
     un_expect("call 1", call_un(&l, t, 4, 1, NORM_TRAIN), 4, 1);   /* e = 0.1 */
     un_expect("call 2", call_un(&l, t, 16, 1, NORM_TRAIN), 16, 1); /* e = 0.19 */
     un_expect("call 3", call_un(&l, t, 1, 2, NORM_TRAIN), 1, 2);   /* c < W; e = 0.371 */
@@ -224,7 +224,7 @@ static void smoothing(void **state) {
     tape_free(t);
 }
 
-/* After calls at 1 and 1.21, which are none, an outlier keeps its own value and leaves none in the
+/* An outlier after calls at 1 and 1.21 is normalized by its own value, which does not enter the
  * windows. */
 static void filtration(void **state) {
     (void)state;
@@ -251,8 +251,7 @@ static void filtration(void **state) {
     }
 }
 
-/* y = lambda LN(x) + (1 - lambda)(x + 3) where BN's gain is 0 and its bias 3; LN of (3, -1) is (1,
-   -1). */
+/* y = lambda LN(x) + (1 - lambda)(x + 3) for BN's gain 0 and bias 3; LN of (3, -1) is (1, -1). */
 static void progress(void **state) {
     (void)state;
     enum { CALLS = 6 };
@@ -292,7 +291,7 @@ static const struct {
 
 enum { SETTLED = sizeof settled / sizeof *settled, STEPS = 4, RANKS = 2 };
 
-/* What is left of some steps: of one process, or of what several add up to. */
+/* Results of some steps: one process's, or the sum of several. */
 typedef struct outcome {
     real y[MANY * WIDE_ROWS], dx[MANY * WIDE_ROWS];
     double gradient[5][WIDE_ROWS], state[NORM_STATE_MAX][2 * WIDE_ROWS], dx_norm, direct_norm;
@@ -401,8 +400,8 @@ static void *rank_run(void *context) {
     return NULL;
 }
 
-/* Each rank has its rows, maybe none; the running values are those of the whole, the gradients of
- * parameters add up to the whole's. */
+/* Each rank has some rows or none. The running statistics equal the whole batch's; parameter
+ * gradients add up to the whole's. */
 static void check_ranks(size_t setting, int64_t cut) {
     static outcome whole, part[RANKS];
     double *sums[RANKS], want[5 * WIDE_ROWS], got[5 * WIDE_ROWS];

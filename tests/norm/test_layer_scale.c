@@ -1,8 +1,8 @@
-/* test_layer_scale.c -- every method behind a layer scale against plain loops.
+/* test_layer_scale.c -- every method after a layer scale against plain loops.
  *
- * The reference divides x by s in memory, hands u = x/s to the same method without a layer scale,
- * and takes its du back with the formula of layer_scale.c. The layer does the same in the passes of
- * the method, for widths that go by eights and others, for rows in runs and single ones.
+ * The reference divides x by s in memory and passes u = x/s to the method without a layer scale.
+ * It then converts du with the formula of layer_scale.c. The layer does the same within the
+ * method's passes. Widths: multiples of eight and others; rows: in runs and single.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void keep_scalars(void *context, const norm_view *o) {
     memcpy(out->scalar, o->call->scalar, sizeof out->scalar);
 }
 
-/* The parts of dx that the watcher is told by rows: of u in both. */
+/* The parts of dx that the hook gets by rows; both refer to u. */
 static void compare_scalars(const norm_method *m, const outcome *got, const outcome *want) {
     static const norm_scalar by_row[] = {NORM_SCALAR_g_sigma2_rowmean, NORM_SCALAR_g_psi2_rowmean};
     double tolerance = sizeof(real) == 8 ? 1e-10 : 1e-5;
@@ -103,7 +103,7 @@ static void check_shape(const norm_method *m, const shape *p, const uint8_t *mas
     compare(m, p, "y", got->y, y);
     compare(m, p, "dx", got->dx, dx);
     if (mode == NORM_TRAIN) compare_scalars(m, got, want);
-    run(m, p, p->groups, x, dy, mask, mode, true, seen); /* dx of u kept apart; one thread */
+    run(m, p, p->groups, x, dy, mask, mode, true, seen); /* dx of u apart; one thread */
     assert_memory_equal(seen->y, got->y, (size_t)count * sizeof(real));
     assert_memory_equal(seen->dx, got->dx, (size_t)count * sizeof(real));
     free(got), free(want), free(seen), free(s), free(dx), free(y), free(u), free(dy), free(x);

@@ -1,4 +1,4 @@
-/* test_norm.c -- the wrapper: rows, threads, watchers, options; over every method of the table. */
+/* test_norm.c -- norm_apply for every method of the table: rows, threads, hooks, options. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static tape *make_tape(int threads) {
     return t;
 }
 
-/* Everything that a few training passes leave behind. */
+/* All results of a few training passes. */
 typedef struct outcome {
     real y[ROWS * WIDTH], dx[ROWS * WIDTH], dgamma[WIDTH], dbeta[WIDTH], own[NORM_OWN_MAX][WIDTH];
     double state[NORM_STATE_MAX][16 * WIDTH];
@@ -25,7 +25,7 @@ static void ignore(void *context, const norm_view *o) {
     ++*(int *)context;
 }
 
-/* Samples of very different sizes, rows of one not together. */
+/* Samples of very different sizes; rows of a sample are not adjacent. */
 static const int32_t *sample_numbers(void) {
     static int32_t sample[ROWS];
     for (int i = 0; i < ROWS; i++) sample[i] = i % 3 ? i % 5 : 5 + i % (SAMPLES - 5);
@@ -99,7 +99,7 @@ static void test_watching_changes_nothing(void **state) {
     for (int i = 0; norm_at(i); i++) check_same(norm_at(i), mask, 2, true);
 }
 
-/* A mask of ones goes the same way as no mask: bit for bit. */
+/* A mask of ones gives the same bits as no mask. */
 static void test_mask_of_ones(void **state) {
     (void)state;
     uint8_t mask[ROWS];
@@ -112,7 +112,7 @@ static void test_mask_of_ones(void **state) {
     }
 }
 
-/* Padded rows: whatever stands there, valid rows and state do not move, and zeros come out. */
+/* Padded rows: their content changes neither valid rows nor state, and their output is zero. */
 static void test_padding(void **state) {
     (void)state;
     enum { N = 9, D = 6 };
@@ -185,7 +185,7 @@ static void test_no_valid_row(void **state) {
     }
 }
 
-/* State moves in NORM_TRAIN only. */
+/* State changes in NORM_TRAIN only. */
 static void test_modes(void **state) {
     (void)state;
     enum { N = 8, D = 4 };
@@ -211,7 +211,7 @@ static void test_modes(void **state) {
     }
 }
 
-/* A layer used twice in one step, and an input that feeds something else: gradients add. */
+/* Gradients add: a layer used twice in one step, and an input with another use. */
 static void test_used_twice(void **state) {
     (void)state;
     enum { N = 5, D = 3 };
@@ -241,8 +241,8 @@ static void test_used_twice(void **state) {
     free(dy);
 }
 
-/* y and dx of two calls in a step, gradients behind both: of rows outside by running values, then
- * in `mode`. */
+/* Runs two calls in one step, then both backward passes. The first takes rows outside the batch by
+ * running statistics, the second runs in `mode`. */
 static void pass_beside(layer *l, tape *t, const real *x, int64_t n, norm_mode mode, real *y,
                         real *dx) {
     const norm_mode of[2] = {NORM_RUNNING, mode};
@@ -269,8 +269,9 @@ static void pass_beside(layer *l, tape *t, const real *x, int64_t n, norm_mode m
     memcpy(dx, in[0]->grad, (size_t)count * sizeof *dx);
 }
 
-/* What a call by running values gave forwards, backwards it takes the gradient of, though training
- * has moved them meanwhile; they are taken also where a site is to have statistics of the batch. */
+/* A call by running statistics: its gradient uses the statistics of its forward pass, although
+ * training updated them since. It also uses them at a site that otherwise requires batch
+ * statistics. */
 static void test_outside(void **state) {
     (void)state;
     enum { N = 7, D = 4 };
@@ -281,7 +282,7 @@ static void test_outside(void **state) {
         tape *t = make_tape(1);
         real y[2][N * D], dx[2][N * D], alone[N * D];
         sr_failure unknown = {0};
-        norm_options_set(&o, norm_at(i), "t0", "9", &unknown); /* of those that have it */
+        norm_options_set(&o, norm_at(i), "t0", "9", &unknown); /* if the method has it */
         layer_make_with(&l, norm_at(i), D, &o);
         layer_pass(&l, t, x, x, N, NULL, NORM_TRAIN, NULL, NULL);
         layer_pass(&l, t, x, x, N, NULL, NORM_RUNNING, alone, NULL);

@@ -1,6 +1,6 @@
-/* test_norm_gradient.c -- every method's backward pass against central differences, in the double
- * build at 1e-6; in float the same calls run for the memory checks. One that is no derivative gives
- * the same gradients wherever they are put. */
+/* test_norm_gradient.c -- every method's backward pass against central differences: in the double
+ * build to 1e-6, in float for the memory checks only. A backward pass that is no derivative gives
+ * the same gradients in any destination. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static tensor *apply(tape *t, tensor *const *in, void *c) {
     return norm_apply(&x->l->site, t, in[0], rows);
 }
 
-/* Where these make another function of the method. */
+/* Settings that make the method another function. */
 static const struct {
     const char *method, *param, *value;
 } settings[] = {{"repbn", "t0", "5"}, {"unit", "s_init", "3"}};
@@ -97,7 +97,7 @@ static void check_method(const norm_method *m, const shape *s, norm_mode mode, b
 static void check_all(norm_mode mode) {
     int checked = 0;
     for (int i = 0; norm_at(i); i++) {
-        bool row = !strcmp(norm_at(i)->axis, "row"); /* the same in both modes */
+        bool row = !strcmp(norm_at(i)->axis, "row"); /* equal in both modes */
         const bool derivative = is_derivative(norm_at(i)) || (!row && mode != NORM_BATCH);
         for (size_t j = 0; j < sizeof shapes / sizeof *shapes; j++) {
             check_method(norm_at(i), &shapes[j], mode, false, derivative);
@@ -118,7 +118,7 @@ static void test_running_statistics(void **state) {
     check_all(NORM_RUNNING);
 }
 
-/* In training, without state that moves: the derivative of the forward pass at any site. */
+/* In training with frozen state: the derivative of the forward pass at any site. */
 static void test_frozen_statistics(void **state) {
     (void)state;
     check_all(NORM_TRAIN);

@@ -1,5 +1,5 @@
-/* test_norm_hooks.c -- what a watcher is told against the raw tensors it is shown: batch
- * statistics, sum_g and sum_gx recomputed here in double, to 1e-5 of the sum of absolute terms. */
+/* test_norm_hooks.c -- the hooks' statistics against the raw tensors: batch statistics, sum_g and
+ * sum_gx recomputed in double. Tolerance: 1e-5 of the sum of absolute terms. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ enum { ROWS = 700, WIDTH = 20 };
 
 typedef struct raw {
     const norm_method *method;
-    double *u;                                          /* [rows, d] what the method sees */
+    double *u;                                          /* [rows, d] the method's input */
     double mean[WIDTH], variance[WIDTH], square[WIDTH]; /* [d] from x */
     int forward, backward;
 } raw;
@@ -26,7 +26,7 @@ static void check_term(const norm_view *o, norm_vector v, int64_t k, double want
                  (long long)k, got, want);
 }
 
-/* Observers are shown what the method sees. */
+/* Hooks get the method's input. */
 static void check_input(const raw *r, const norm_view *o) {
     for (int64_t i = 0; i < o->call->rows->rows; i++)
         for (int64_t k = 0; valid(o, i) && k < WIDTH; k++)
@@ -64,7 +64,7 @@ static void see_forward(void *context, const norm_view *o) {
     r->forward++;
 }
 
-/* xhat of the two methods whose divisor the raw tensors give directly. */
+/* xhat of the two methods whose divisor follows directly from the raw tensors. */
 static double xhat(const raw *r, const norm_view *o, int64_t i, int64_t k) {
     bool centred = !strcmp(r->method->name, "bn");
     double eps = o->site->options.eps, x = r->u[i * WIDTH + k];
@@ -129,7 +129,8 @@ static void test_raw(void **state) {
     }
 }
 
-/* The layer's own gradient, not the sum: the input gets another contribution first. */
+/* The hook gets the layer's own gradient, not the sum: the input first gets another
+ * contribution. */
 static void keep_gradient(void *context, const norm_view *o) {
     memcpy(context, o->dx, (size_t)(o->call->rows->rows * WIDTH) * sizeof *o->dx);
 }

@@ -1,6 +1,6 @@
-/* test_norm_memory.c -- a normalization layer whose memory or exchange fails, at each place of a
- * forward and backward pass: every method, with what else a layer does. The tape has the reason,
- * hooks get no tensor that is missing, and the next pass is made. */
+/* test_norm_memory.c -- an allocation or the exchange fails at each point of a forward and backward
+ * pass, for every method and kind of layer. The tape has the reason, hooks never get NULL for a
+ * tensor, and the next pass succeeds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@ enum { ROWS = 24, WIDTH = 8, SAMPLES = 4, RANKS = 2 };
 
 /* -- a layer ----------------------------------------------------------------------------------- */
 
-/* What a layer does in one case. */
+/* Settings of a layer in one case. */
 typedef struct form {
-    const char *name, *value; /* parameters that the methods with such a parameter get; "" */
-    int passes;               /* before the one that fails */
-    int64_t groups;           /* of a layer scale */
+    const char *name, *value; /* parameters, set in methods that have them; "" */
+    int passes;               /* passes before the failing one */
+    int64_t groups;           /* groups of a layer scale */
     norm_mode mode;
-    bool mask, hooks, want, observe, frozen, gather, reuse, alone; /* alone: x wants no gradient */
+    bool mask, hooks, want, observe, frozen, gather, reuse, alone; /* alone: x needs no gradient */
     bool never;                                                    /* never_running */
 } form;
 
@@ -66,7 +66,7 @@ static sr_status gather(void *context, double *all, int64_t width) {
     return SR_OK;
 }
 
-/* Sets those parameters of the form that the method has. */
+/* Sets the form's parameters that the method has. */
 static void set_values(norm_options *o, const norm_method *m, const char *values) {
     char text[256], *next;
     sr_failure why = {0};
@@ -112,7 +112,7 @@ static void bench_rows(bench *b, norm_rows *r, double *penalty) {
     r->gather = gather, r->gather_context = b, r->ranks = RANKS;
 }
 
-/* y = the layer of x after an operation that keeps its result, and all gradients. */
+/* Computes y = the layer of x after an operation that keeps its result, and all gradients. */
 static sr_status bench_pass(bench *b, sr_failure *why) {
     const int64_t dim[] = {ROWS, WIDTH};
     static real value[ROWS * WIDTH];
@@ -134,7 +134,7 @@ static sr_status bench_pass(bench *b, sr_failure *why) {
     return tape_status(b->t, why);
 }
 
-/* -- what fails -------------------------------------------------------------------------------- */
+/* -- failures ---------------------------------------------------------------------------------- */
 
 static bool heeds(const norm_method *m, const form *f) {
     if (f->gather && !m->synchronises) return false;

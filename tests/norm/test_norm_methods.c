@@ -1,4 +1,4 @@
-/* test_norm_methods.c -- identities between methods, and options that no vector file reaches. */
+/* test_norm_methods.c -- identities between methods, and options that no vector file covers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { N = 12, D = 6 };
 
-/* A few float roundings of numbers of size 1 to 10. */
+/* A few float roundings for numbers from 1 to 10. */
 static const double close = 4e-6;
 
 typedef struct pair {
@@ -72,7 +72,7 @@ static void test_groupnorm_of_tokens_is_ln(void **state) {
     pair_free(p);
 }
 
-/* Without limits BRN trains on what it infers. */
+/* Without limits, BRN normalizes in training as in inference. */
 static void test_brn_unclipped(void **state) {
     (void)state;
     pair *p = pair_make("brn", "brn");
@@ -107,7 +107,7 @@ static void test_brn_warmup(void **state) {
     pair_free(p);
 }
 
-/* Past its warm-up and between its limits MABN divides by the running value: r z = x/sqrt(run). */
+/* After its warm-up and within its limits MABN divides by the running value: r z = x/sqrt(run). */
 static void test_mabn_ratio(void **state) {
     (void)state;
     pair *p = pair_make("mabn", "pnv");
@@ -123,7 +123,8 @@ static void test_mabn_ratio(void **state) {
     pair_free(p);
 }
 
-/* pn-released without warm-up, padding and layer scale: pn with the batch's divisor backwards. */
+/* pn-released without warm-up, padding and layer scale equals pn with the batch's divisor in the
+ * backward pass. */
 static void test_pn_released(void **state) {
     (void)state;
     pair *p = pair_make("pn-released", "pn");
@@ -149,7 +150,7 @@ static void test_pn_released(void **state) {
 
 /* -- the penalty of RBN ------------------------------------------------------------------------ */
 
-/* Penalty of one training pass with these running values; its gradient in dx (dy = 0). */
+/* Penalty of one training pass with these running statistics; its gradient in dx (dy = 0). */
 static double penalty_of(layer *l, tape *t, const real *x, double tokens, real *dx) {
     double penalty = 0;
     int64_t dim[2] = {N, D}, one = 1;
@@ -200,7 +201,7 @@ static void test_penalty(void **state) {
     double sum = penalty_of(&p->a, p->t, p->x, 7, NULL);
     set(&p->a, "scale", 1);
     check_within_inclusive(penalty_of(&p->a, p->t, p->x, 7, NULL), 7 * sum, 1e-12 * sum);
-    p->b.site.options.alpha = 1; /* running values that do not move are constants */
+    p->b.site.options.alpha = 1; /* running statistics that do not change are constants */
     set(&p->b, "lambda", 2);
     set(&p->b, "nu", 3);
     for (int kind = 0; kind < 4; kind++) {
@@ -210,8 +211,7 @@ static void test_penalty(void **state) {
     pair_free(p);
 }
 
-/* As released: weights 0.1 and 0.01, running values (those of
- * penalty_of) from after the update. */
+/* As released: weights 0.1 and 0.01; the penalty uses running statistics after the update. */
 static void test_rbn_defaults(void **state) {
     (void)state;
     pair *p = pair_make("rbn", "rbn");
@@ -230,7 +230,7 @@ static void test_rbn_defaults(void **state) {
     pair_free(p);
 }
 
-/* -- weights in front of MABN ------------------------------------------------------------------ */
+/* -- weights before MABN ----------------------------------------------------------------------- */
 
 static tensor *centralized(tape *t, tensor *const *in, void *context) {
     return norm_weight(context, t, in[0]);

@@ -1,5 +1,5 @@
-/* test_again.c -- results of norms that the tape gives up and makes again: the same gradients, bit
-   for bit. */
+/* test_recompute.c -- norm outputs that the tape drops and recomputes: the gradients are
+ * bit-identical. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void keep(real *to, const tensor *from) {
     if (from && from->grad) memcpy(to, from->grad, (size_t)from->count * sizeof *to);
 }
 
-/* What later steps find in memory is not zeros. */
+/* Fills the tape's memory, so that later steps do not find zeros. */
 static void soil(tape *t) {
     tape_reset(t, rng_create(1), true, true);
     tensor *x = tape_tensor(t, 1, (int64_t[]){100 * COUNT});
@@ -33,8 +33,8 @@ static void soil(tape *t) {
     for (int64_t i = 0; i < x->count; i++) x->value[i] = 3;
 }
 
-/* Of sum(factor n(2 x)): the product's backward function reads n(2 x). Two passes, so that running
- * values have moved. */
+/* Gradients of sum(factor n(2 x)): the multiplication's backward function reads n(2 x). Two passes,
+ * so that running statistics have changed. */
 static gradients *run(const norm_method *m, bool padded, bool reuse_activations) {
     gradients *g = calloc(1, sizeof *g);
     real *x = layer_numbers(ROWS, WIDTH, 1, 2, 1), *factor = layer_numbers(ROWS, WIDTH, 2, 0.3, 1);
@@ -57,7 +57,7 @@ static gradients *run(const norm_method *m, bool padded, bool reuse_activations)
         tensor *z = op_multiply(t, y, times);
         tape_drop_value(t, y);
         g->away = !y->value;
-        op_scale(t, times, 7); /* takes the memory */
+        op_scale(t, times, 7); /* reuses the memory */
         tape_backward(t, op_sum(t, z), 1);
         assert_null(tape_failure(t));
         keep(g->x, in), keep(g->factor, times), keep(g->gamma, l.site.gamma);
@@ -88,7 +88,7 @@ static void same_bytes(void **state) {
     assert_true(away >= 2 * 9);
 }
 
-/* What the layer scale keeps of its input stands in the way. */
+/* A layer scale keeps values of its input: the output is not dropped. */
 static void scaled_stays(void **state) {
     (void)state;
     real *x = layer_numbers(ROWS, 20, 1, 2, 1);

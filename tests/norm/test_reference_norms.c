@@ -1,7 +1,7 @@
-/* test_reference_norms.c -- every method of the table against reference_norms.c: y, dx, the
- * gradients of gain and bias, the vectors that it declares, its state and its penalty, over shapes
- * that leave remainders of every loop, over several calls and in every mode. A method without a
- * reference fails, and so does a parameter that no setting below changes. */
+/* test_reference_norms.c -- every method of the table against reference_norms.c: y, dx, gradients
+ * of gain and bias, declared vectors, state, penalty. Covers several calls, every mode, and shapes
+ * with remainders in every loop. A method without a reference fails, and so does a parameter that
+ * no setting below changes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #ifdef REAL_DOUBLE
 static const double relative = 1e-9, of_largest = 1e-11, scaled = 1e-9, stored = 1e-9;
 #else
-/* The kernels compute in double and round once; `scaled`: du is kept in float on its way back
- * through a layer scale; `stored`: its output too. */
+/* Tolerances. The kernels compute in double and round once. `scaled`: a layer scale stores du in
+ * float. `stored`: it stores its output in float too. */
 static const double relative = 2e-7, of_largest = 1e-10, scaled = 1e-6, stored = 2e-5;
 #endif
 
@@ -74,18 +74,18 @@ static const shape shapes[] = {
     {67, 3}, {67, 64}, {67, 65}, {67, 200}, {773, 3}, {515, 40},
 };
 
-/* What is compared in one go. */
+/* One comparison. */
 typedef struct trial {
     const norm_method *method;
     const char *values;
     shape s;
-    int64_t groups; /* of a layer scale */
+    int64_t groups; /* groups of a layer scale */
     bool holes, large, samples;
     char name[256];
     layer l;
     reference_call c;
     double *pool, *next, *x, *g; /* the reference's arrays */
-    double *seen;                /* [NORM_VECTOR_COUNT, d] of the last call */
+    double *seen;                /* [NORM_VECTOR_COUNT, d] from the last call */
     uint8_t *mask;
     int32_t *sample;
     double penalty;
@@ -105,7 +105,7 @@ static void see(void *context, const norm_view *o) {
         memcpy(t->seen + v * t->s.d, o->call->stat[v], (size_t)t->s.d * sizeof *t->seen);
 }
 
-/* "a=1 b=word" into the options; false: they do not fit this width. */
+/* Sets "a=1 b=word" in the options; false: they do not fit this width. */
 static bool set_values(const trial *t, norm_options *o) {
     sr_failure why = {0};
     char text[256], *rest = text;
@@ -118,7 +118,7 @@ static bool set_values(const trial *t, norm_options *o) {
     return !t->method->check || t->method->check(t->s.d, o, &why) == SR_OK;
 }
 
-/* Gains of either sign and of zero. */
+/* Gains of either sign, and zero. */
 static void set_gain(trial *t) {
     for (int64_t k = 0; k < t->s.d && t->l.site.gamma; k++) {
         real *gain = &t->l.site.gamma->value[k];
@@ -216,8 +216,8 @@ static double largest(const double *a, int64_t count) {
     return most;
 }
 
-/* Rounding beside the largest is no fault, and beside the terms of dx (`terms`), which cancel; so
- * is what a layer scale makes of the rounding of du. */
+/* Allows rounding relative to the largest value and, for dx, to its terms (`terms`), which cancel.
+ * A layer scale also divides the rounding of du. */
 static void compare(const trial *t, const char *what, const double *got, const double *want,
                     int64_t count, double rtol) {
     char name[320];
@@ -264,8 +264,8 @@ static void compare_pass(const trial *t, const real *y, const real *dx) {
     compare(t, "penalty", &t->penalty, &t->c.penalty, 1, rtol);
 }
 
-/* Columns of means a thousand times their deviations, one of them constant; or neither. Each pass
- * has another part of the same normal numbers. */
+/* Optionally column means a thousand times their standard deviations, one column constant. Each
+ * pass uses another part of the same normal numbers. */
 static void make_numbers(trial *t, int pass, real *x, real *dy) {
     const int64_t d = t->s.d;
     const double mean = t->large ? 1000 : 0.4, deviation = 1 + 0.2 * pass;
@@ -299,7 +299,7 @@ static void run_pass(trial *t, int pass) {
     free(x), free(dy), free(y), free(dx);
 }
 
-/* Every combination of mask, means and samples; what else is to be tried stands in `start`. */
+/* Tries every combination of mask, means and samples; `start` has the other settings. */
 static void try_shape(const trial *start) {
     for (int i = 0; i < 8; i++) {
         trial t = *start;
@@ -307,14 +307,14 @@ static void try_shape(const trial *start) {
         t.large = i & 2;
         t.samples = i & 4;
         if (t.samples && strcmp(t.method->axis, "sample") != 0) continue;
-        if (t.large && t.groups) continue; /* what is kept of u/s has no digits left */
+        if (t.large && t.groups) continue; /* the stored u/s has no digits left */
         if (!trial_open(&t)) continue;
         for (int pass = 0; pass < PASSES; pass++) run_pass(&t, pass);
         trial_close(&t);
     }
 }
 
-/* A group of one feature is 1 or -1 behind its scale, and what is left is rounding. */
+/* Skips groups of one feature: their scaled value is 1 or -1, and the result only rounding. */
 static void try_method(trial *t, const norm_method *m, const char *values) {
     t->method = m;
     t->values = values;
@@ -328,7 +328,7 @@ static void try_all(int64_t groups) {
     sr_failure why = {0};
     real *normal = layer_numbers(NORMALS, 1, 1, 0, 1);
     trial t = {.groups = groups, .normal = normal, .tape = tape_create(1, &why)};
-    assert_non_null(t.tape); /* other numbers of threads: test_norm.c */
+    assert_non_null(t.tape); /* other thread counts: test_norm.c */
     for (int i = 0; norm_at(i); i++) try_method(&t, norm_at(i), "");
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         try_method(&t, norm_find(settings[i].method), settings[i].values);

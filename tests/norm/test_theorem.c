@@ -1,7 +1,7 @@
-/* test_theorem.c -- the exact values of Theorem 1 (Xu et al., NeurIPS 2019) as the LN family leaves
- * them for watchers, against numbers worked out by hand.
+/* test_theorem.c -- the LN family's exact values of Theorem 1 (Xu et al., NeurIPS 2019), as hooks
+ * get them, against values by hand.
  *
- * Rows alternate between two features, so every statistic over a row is that of the pair. With
+ * Rows alternate between two features, so a pair has every statistic of its row. With
  * x = (0, 2) and eps such that s = 2: xhat = (-1/2, 1/2), mean[xhat^2] = 1/4. With g = (1, 5):
  * gbar = 3, D_g = 4, m = mean[g xhat] = 1. */
 #include <math.h>
@@ -31,7 +31,7 @@ static void fill(real *row, double even, double odd) {
     for (int k = 0; k < D; k++) row[k] = (real)(k % 2 ? odd : even);
 }
 
-/* Two rows that count and a padded one between them. second: (x, g) of the last row. */
+/* Two valid rows and a padded one between them. second: (x, g) of the last row. */
 static told watch(layer *l, const double second[4]) {
     static const uint8_t mask[ROWS] = {1, 0, 1};
     real x[ROWS * D], g[ROWS * D];
@@ -61,13 +61,13 @@ static void check_number(const char *what, double got, double want) {
     if (!(fabs(got - want) <= tolerance)) fail_msg("%s: %.17g, not %.17g", what, got, want);
 }
 
-/* A number measured on dx, which was rounded to `real`. */
+/* A value measured on dx, which was rounded to `real`. */
 static void check_measured(const char *what, double got, double want) {
     double rounding = sizeof(real) == 8 ? tolerance : 1e-7 * (1 + fabs(want));
     if (!(fabs(got - want) <= rounding)) fail_msg("%s: %.17g, not %.17g", what, got, want);
 }
 
-/* What the closed form says, and that dx agrees. */
+/* Checks the closed form, and that dx agrees. */
 static void check_exact(const told *seen, double mean, double variance) {
     check_number("exact mean", seen->scalar[NORM_SCALAR_row_exact_mean], mean);
     check_number("exact variance", seen->scalar[NORM_SCALAR_row_exact_var], variance);
@@ -85,7 +85,7 @@ static const double constant[4] = {4, 4, 0, 6};
 
 typedef struct theorem_case {
     const char *method;
-    double mean, variance; /* of the row above */
+    double mean, variance; /* for the row above */
     double mean_constant, variance_constant;
 } theorem_case;
 
@@ -163,7 +163,7 @@ static void test_released_forms(void **state) {
     }
 }
 
-/* The theorem says nothing of a method that does not subtract the mean, or not over a row alone. */
+/* The theorem covers only methods that subtract the mean, over a single row. */
 static void test_elsewhere(void **state) {
     (void)state;
     static const char *const names[] = {"rmsnorm", "groupnorm", "bn"};

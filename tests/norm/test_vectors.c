@@ -1,7 +1,7 @@
-/* test_vectors.c -- every shared vector file of normalizations through norm_apply. With files as
- * arguments: those with an attribute norm (tests/train/test_model_vectors.c takes the others),
- * closing with "N passed, N failed, N skipped" (cases); otherwise a test of the shared
- * directory. */
+/* test_vectors.c -- runs every shared vector file of normalizations through norm_apply. With files
+ * as arguments: runs those with an attribute norm (tests/train/test_model_vectors.c runs the
+ * others). It then ends with "N passed, N failed, N skipped" (cases). Without arguments: tests the
+ * shared directory. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef struct tally {
     int left_out;                /* files */
 } tally;
 
-/* false: nothing here knows what the case is about. */
+/* Returns false for an unsupported case. */
 static bool compare_case(vector_case *c) {
     vector_setup s;
     if (!strcmp(c->norm, "recorded")) return vector_run_kind(c);
@@ -43,8 +43,8 @@ static void run_case(hid_t file, const char *file_name, const char *name, tally 
     vector_case_close(&c);
 }
 
-/* A line for a file of ours; one of another kind, or that cannot be read, is the other
-   program's. */
+/* Prints a line for a file with attribute norm. Another or unreadable file belongs to the other
+ * program. */
 static void run_file(const char *path, tally *sum) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const tally before = *sum;
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_vectors)};
     if (argc < 2) return cmocka_run_group_tests(tests, NULL, NULL);
     tally sum = {0};
-    setvbuf(stdout, NULL, _IOLBF, 0); /* in order with what is wrong */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* keeps the order of output and errors */
     for (int i = 1; i < argc; i++) run_file(argv[i], &sum);
     printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, sum.skipped);
     return sum.failed == 0 ? 0 : 1;

@@ -1,5 +1,5 @@
-/* vectors_kinds.c -- recorded.h5: recorded quantities from layers (watchers), statrec/moments.h
- * and svd.h, by the attribute `kind`. */
+/* vectors_kinds.c -- recorded.h5: recorded quantities from layers (hooks), statrec/moments.h and
+ * svd.h, by the attribute `kind`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "statrec/moments.h"
 #include "vectors.h"
 
-/* What one pass of a layer over x, dy [rows, d] told its watchers. */
+/* Statistics that hooks got in one pass of a layer over x, dy [rows, d]. */
 typedef struct seen {
     double *stat[NORM_VECTOR_COUNT]; /* [d] */
     double scalar[NORM_SCALAR_COUNT];
@@ -123,7 +123,8 @@ static void run_tid(vector_case *c) {
         vector_compare(c, row[i].name, 0, all + i * c->S, c->S);
     compare_number(c, "tid_mean", mean[3]);
     compare_number(c, "tid_var", mean[4]);
-    /* tid_*_batchscale and tid_var_of_variances are readings of other codes, not recorded here. */
+    /* tid_*_batchscale and tid_var_of_variances are other programs' definitions, not recorded
+     * here. */
 }
 
 /* -- singular values --------------------------------------------------------------------------- */
@@ -179,8 +180,8 @@ static void run_embedding(vector_case *c) {
 
 /* -- Theorem 1 --------------------------------------------------------------------------------- */
 
-/* Means that are zero by analysis: the file allows 1e-37, a measured one has the rounding of its d
- * terms, none of them above sqrt(d * variance). */
+/* Compares means that are zero by analysis. The file allows 1e-37, but a measured mean has the
+ * rounding of its d terms. No term is above sqrt(d * variance). */
 static void compare_zero(vector_case *c, const char *name, const double *got,
                          const double *variance, int64_t count, int64_t d) {
     const double ulp = sizeof(real) == 8 ? 1e-15 : 1e-7;
@@ -193,7 +194,7 @@ static void compare_zero(vector_case *c, const char *name, const double *got,
     }
 }
 
-/* Row by row through the layer of one case, so that its scalars are those of a row. */
+/* Runs one row at a time through the layer, so that each scalar belongs to one row. */
 static void run_theorem_case(vector_case *c, const char *method, char letter, const double *x,
                              const double *g, int64_t rows, int64_t d) {
     char name[16];
@@ -252,7 +253,7 @@ static void derive(const vector_case *c, const seen *s, sr_family family, double
     sr_derive_scalars(family, c->d, vector_number(c, "eps", NAN), c->B, vector, scalar);
 }
 
-/* Names PREFIX_coef, PREFIX_rms ...: everything that follows from sum_gx and the statistic. */
+/* Names PREFIX_coef, PREFIX_rms ...: all values that follow from sum_gx and the statistic. */
 static void compare_scale_part(vector_case *c, const char *prefix, const seen *s,
                                const double *statistic, double norm_over_d, double rowmean) {
     char name[48];

@@ -1,4 +1,4 @@
-/* vectors_methods.c -- which method and which options a vector file means. */
+/* vectors_methods.c -- the method and options of a vector file. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "vectors.h"
 
 typedef struct file_row {
-    const char *norm;   /* of the file */
-    const char *method; /* here */
+    const char *norm;   /* the file's name */
+    const char *method; /* our name */
     const char *params; /* "attribute=param attribute=param" */
     const char *state;  /* datasets state_X in the order of the method's states */
 } file_row;
@@ -42,7 +42,7 @@ static const file_row *find_file(const char *norm) {
     return NULL;
 }
 
-/* A word of the list, copied; the rest of the list. */
+/* Copies a word of the list; returns the rest of the list. */
 static const char *next_word(const char *list, char *word, size_t size) {
     list += strspn(list, " ");
     size_t n = strcspn(list, " ");
@@ -50,7 +50,7 @@ static const char *next_word(const char *list, char *word, size_t size) {
     return list + n;
 }
 
-/* Words of the files that are others here. */
+/* Words of the files with other names here. */
 static const char *const words[][2] = {
     {"var", "inside"}, {"std", "outside"}, {"pre", "before"}, {"post", "after"}};
 
@@ -62,7 +62,7 @@ static void translate(char *text, size_t size) {
         }
 }
 
-/* The attribute as text: a number or a word. */
+/* Reads the attribute as text: a number or a word. */
 static bool attribute_text(const vector_case *c, const char *name, char *text, size_t size) {
     vector_text(c, name, text, size);
     translate(text, size);
@@ -78,7 +78,7 @@ static void set_params(vector_case *c, vector_setup *s, const char *list) {
     while (*(list = next_word(list, word, sizeof word)) || word[0]) {
         char *name = strchr(word, '=');
         *name++ = 0;
-        if (norm_param_find(s->method, name) < 0) continue; /* of a sibling in the same file */
+        if (norm_param_find(s->method, name) < 0) continue; /* of another method */
         if (!attribute_text(c, word, text, sizeof text)) continue;
         if (norm_options_set(&s->options, s->method, name, text, &why) != SR_OK) {
             fprintf(stderr, "%s: %s\n", c->where, why.text);
@@ -87,7 +87,7 @@ static void set_params(vector_case *c, vector_setup *s, const char *list) {
     }
 }
 
-/* AdaNorm's files hold several methods, told apart by their attributes. */
+/* AdaNorm's files contain several methods; their attributes select one. */
 static const char *method_name(const vector_case *c, const file_row *f, char *buf, size_t size) {
     char detach[16];
     if (strcmp(f->method, "detach-")) return f->method;

@@ -1,4 +1,4 @@
-/* vectors_read.c -- HDF5 side of the vector files. */
+/* vectors_read.c -- reads vector files with HDF5. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ bool vector_output(const vector_case *c, int64_t i, char *name, size_t size) {
     return there;
 }
 
-/* rtol and the atol of one step. */
+/* rtol and atol of one step. */
 static bool read_tolerance(const vector_case *c, const char *path, int64_t step, double *rtol,
                            double *atol) {
     hid_t set = H5Dopen2(c->group, path, H5P_DEFAULT);
@@ -128,7 +128,7 @@ static double excess(double got, double want, double rtol, double atol) {
     return allowed > 0 ? error / allowed : error > 0 ? INFINITY : 0;
 }
 
-/* out/NAME and its tolerances at this step; NULL when anything is missing. */
+/* Returns out/NAME and its tolerances at this step; NULL when one is missing. */
 static const double *expected(vector_case *c, const char *name, int64_t step, int64_t *count,
                               double *rtol, double *atol) {
     char path[128];
@@ -142,7 +142,7 @@ static const double *expected(vector_case *c, const char *name, int64_t step, in
 static void judge(vector_case *c, const char *name, int64_t step, int64_t at, double got,
                   double worst) {
     c->compared++;
-    free(c->pool[--c->pooled]); /* what was read last */
+    free(c->pool[--c->pooled]); /* the last array read */
     if (worst <= 1) return;
     c->wrong++;
     fprintf(stderr, "%s: %s step %lld [%lld]: got %.17g, %.3g times the tolerance\n", c->where,
@@ -164,7 +164,7 @@ void vector_compare(vector_case *c, const char *name, int64_t step, const double
     double rtol, atol, most = -1;
     const double *want = expected(c, name, step, &count, &rtol, &atol);
     if (!want) return;
-    bool whole = count == width; /* one array for the case: of the last step */
+    bool whole = count == width; /* one array for the case: the last step's */
     bool skip_padding = leaves_padding_out(c, name, width);
     const double *mask = c->mask ? c->mask + (whole ? c->S - 1 : step) * c->B : NULL;
     if (!whole) want += step * width;

@@ -1,5 +1,5 @@
-/* vectors_recorded.c -- the recorded quantities of the vector files from the statistics that a
- * layer hands to watchers (docs/norms.md 18). */
+/* vectors_recorded.c -- the vector files' recorded quantities, computed from the statistics that a
+ * layer passes to hooks (docs/norms.md 18). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static int64_t copy(const context *x, const double *from) {
     return x->c->d;
 }
 
-/* The batch statistic that divides. */
+/* The batch statistic in the divisor. */
 static const double *scale_of(const context *x) {
     bool centred = !isnan(x->step->stat[NORM_mu][0]);
     return x->step->stat[centred ? NORM_sigma2_B : NORM_psi2_B];
@@ -61,7 +61,8 @@ static int64_t row_mean(const context *x, norm_scalar s) {
 
 /* -- distances --------------------------------------------------------------------------------- */
 
-/* ||f(batch) - f(running)||, f the root or nothing; running before or after the update. */
+/* Returns ||f(batch) - f(running)||, f: square root or identity; running: before or after the
+ * update. */
 static double distance(const context *x, norm_vector batch, const double *running, bool root) {
     double sum = 0;
     for (int64_t k = 0; k < x->c->d; k++) {
@@ -181,7 +182,7 @@ static int64_t recorded_norm(const context *x, const char *name) {
 
 /* -- pn ---------------------------------------------------------------------------------------- */
 
-/* nu/psi, psi of the divisor that pn used. */
+/* nu/psi, with psi from pn's divisor. */
 static int64_t nu_coefficients(const context *x, bool rms) {
     for (int64_t k = 0; k < x->c->d; k++) {
         double psi = sqrt(x->step->stat[NORM_psi2][k] + x->eps);
@@ -191,7 +192,7 @@ static int64_t nu_coefficients(const context *x, bool rms) {
     return x->c->d;
 }
 
-/* What PN-V would subtract on this batch: xhat of the batch's own psi_B. */
+/* The coefficients that PN-V would subtract on this batch, with xhat by the batch's psi_B. */
 static int64_t psi_coefficients(const context *x) {
     const vector_step *t = x->step;
     for (int64_t k = 0; k < x->c->d; k++) {
@@ -268,13 +269,13 @@ static int64_t recorded_correction(const context *x, const char *name) {
 
 /* -- rbn --------------------------------------------------------------------------------------- */
 
-/* Running value that the penalty uses. */
+/* Running statistic in the penalty. */
 static const double *penalty_state(const context *x, const char *name) {
     char when[8];
     return state_of(x, name, !strcmp(vector_text(x->c, "penalty_running", when, 8), "pre"));
 }
 
-/* One part of the penalty from the statistics; NaN unless both together are the layer's own sum. */
+/* Computes one part of the penalty; NaN unless both parts add up to the layer's sum. */
 static int64_t penalty_part(const context *x, bool mean_part) {
     double mean = distance(x, NORM_mu_B, penalty_state(x, "mu"), false);
     double deviation = distance(x, NORM_sigma2_B, penalty_state(x, "sigma2"), true);
@@ -299,7 +300,7 @@ static int64_t penalty_gradient(const context *x) {
     return x->c->B * x->c->d;
 }
 
-/* What the RBN module logs, after the update. */
+/* The values that the RBN module logs, after the update. */
 static int64_t recorded_code(const context *x, const char *name) {
     bool mean = !strcmp(name, "rec_tidcode_mean");
     if (!strcmp(name, "rec_norm_diff_mean"))

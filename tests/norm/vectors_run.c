@@ -1,5 +1,5 @@
 /* vectors_run.c -- runs a case step by step through norm_apply, in one process or as several ranks
- * in threads, and compares everything the file holds. */
+ * in threads. Compares all values in the file. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 typedef struct rank_run {
     vector_case *c;
     const vector_setup *setup;
-    const double *x, *dy, *shard, *seg; /* of the case */
+    const double *x, *dy, *shard, *seg; /* the case's */
     params p;
     norm_site site;
     tape *t;
@@ -23,13 +23,13 @@ typedef struct rank_run {
     uint8_t *mask;   /* [count] */
     int32_t *sample; /* [count] */
     int64_t step;
-    vector_step out; /* this rank's own */
+    vector_step out; /* this rank's arrays */
     struct exchange *exchange;
     pthread_t thread;
     sr_failure why;
 } rank_run;
 
-/* The rows of all ranks: everybody writes, waits, reads. */
+/* Collects the rows of all ranks: each rank writes, waits, reads. */
 typedef struct exchange {
     pthread_barrier_t barrier;
     double *all;
@@ -49,7 +49,7 @@ static sr_status gather_rows(void *context, double *all, int64_t width) {
     return fits ? SR_OK : SR_USAGE;
 }
 
-/* Batch statistics of a layer that needs none itself, by the kernel of those that do. */
+/* Adds batch statistics for a layer that needs none, by the kernel of other layers. */
 static void add_batch_statistics(vector_step *o, const norm_call *c, const real *x) {
     column_passes m = column_passes_valid(c);
     double *mean = o->stat[NORM_mu_B], *variance = o->stat[NORM_sigma2_B];
@@ -60,7 +60,7 @@ static void add_batch_statistics(vector_step *o, const norm_call *c, const real 
     }
 }
 
-/* -- what the layer says ----------------------------------------------------------------------- */
+/* -- values from the layer --------------------------------------------------------------------- */
 
 static void take_stats(vector_step *o, const norm_call *c) {
     for (int v = 0; v < NORM_VECTOR_COUNT; v++)
@@ -71,7 +71,8 @@ static void take_stats(vector_step *o, const norm_call *c) {
 static void forward_seen(void *context, const norm_view *o) {
     rank_run *r = context;
     take_stats(&r->out, o->call);
-    /* Row methods keep mean and deviation of each valid row (src/norm/kernels/row_stats.c). */
+    /* Row methods keep mean and standard deviation of each valid row
+     * (src/norm/kernels/row_stats.c). */
     bool rows = r->setup->method->scalars & NORM_SCALAR_BIT(row_grad_var);
     for (int64_t i = 0; rows && i < o->call->rows->valid; i++) {
         const double *kept = o->call->kept;
@@ -247,7 +248,7 @@ static bool start_rank(rank_run *r) {
         if (r->seg) r->sample[r->count] = (int32_t)r->seg[i];
         r->row[r->count++] = i;
     }
-    if (!r->count) r->row[r->count++] = -1; /* a rank without rows: one of padding */
+    if (!r->count) r->row[r->count++] = -1; /* for a rank without rows: one padded row */
     return start_state(c, r->setup, &r->site) && make_output(c, &r->site, &r->out);
 }
 
@@ -260,7 +261,7 @@ static void end_rank(rank_run *r) {
     free(r->sample);
 }
 
-/* Means over the rows of each rank become the mean over all rows. */
+/* Combines the ranks' means over rows into the mean over all rows. */
 static void join_row_means(const rank_run *r, int ranks, vector_step *whole) {
     static const norm_scalar means[] = {NORM_SCALAR_g_sigma2_rowmean, NORM_SCALAR_g_psi2_rowmean};
     for (int j = 0; j < 2; j++) {
@@ -285,7 +286,8 @@ static void join_rank(const rank_run *r, vector_step *whole) {
     whole->n += r->out.n;
 }
 
-/* Rows of all ranks in one step; statistics are the same in all, parameter gradients add. */
+/* Combines one step of all ranks: rows are joined, statistics are equal, parameter gradients add
+ * up. */
 static void join_ranks(const rank_run *r, int ranks, vector_step *whole) {
     const vector_case *c = r->c;
     size_t bytes = (size_t)c->d * sizeof(double);
@@ -305,7 +307,7 @@ static void join_ranks(const rank_run *r, int ranks, vector_step *whole) {
 
 /* -- comparing --------------------------------------------------------------------------------- */
 
-/* rec_shard_X: what each rank had by itself. */
+/* rec_shard_X: each rank's own value. */
 static bool compare_shards(vector_case *c, const rank_run *r, int ranks, const char *name,
                            int64_t step) {
     if (strncmp(name, "rec_shard_", 10)) return false;
@@ -320,7 +322,7 @@ static bool compare_shards(vector_case *c, const rank_run *r, int ranks, const c
                    (size_t)c->d * sizeof(double));
         vector_compare(c, name, step, all, ranks * c->d);
     }
-    /* rec_shard_mean and _M2 are sent, not kept: the merged statistics check them. */
+    /* rec_shard_mean and _M2 are exchanged, not kept: the merged statistics verify them. */
     return true;
 }
 
@@ -344,8 +346,8 @@ static bool compare_state(vector_case *c, const vector_setup *s, const rank_run 
     return false;
 }
 
-/* The layer's own average over the rows of what the file holds row by row; of dx also the closed
- * form, where the method has one. */
+/* Compares the layer's average over rows with the file's values by row. For dx also compares the
+ * closed form, if any. */
 static void compare_row_scalar(vector_case *c, const vector_step *whole, uint32_t has,
                                const char *name, int64_t step) {
     static const struct {
@@ -357,7 +359,7 @@ static void compare_row_scalar(vector_case *c, const vector_step *whole, uint32_
                {"rec_row_gradvar", NORM_SCALAR_row_exact_var},
                {"rec_row_gbar", NORM_SCALAR_row_g_mean},
                {"rec_row_Dg", NORM_SCALAR_row_g_var}};
-    bool gain = vector_number(c, "affine", 0) != 0; /* the file has g, the layer gamma g */
+    bool gain = vector_number(c, "affine", 0) != 0; /* the file contains g, the layer gamma g */
     for (int i = 0; i < (gain ? 4 : 6); i++)
         if (!strcmp(row[i].name, name) && has >> row[i].scalar & 1)
             vector_compare_mean(c, name, step, whole->scalar[row[i].scalar]);

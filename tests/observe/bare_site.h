@@ -1,5 +1,4 @@
-/* bare_site.h -- one site that a recorder watches, on rows of its own, for tests that ask what
- * becomes of each row. */
+/* bare_site.h -- one site with a recorder and its own rows, for tests of single rows. */
 #ifndef TESTS_OBSERVE_BARE_SITE_H
 #define TESTS_OBSERVE_BARE_SITE_H
 
@@ -14,19 +13,19 @@ typedef struct bare {
     norm_site site, *sites[1];
     model m;
     tape *t;
-    run_record record;              /* of model, recorder and hooks alone */
+    run_record record;              /* only model, recorder and hooks */
     real x[ROWS * D], dy[ROWS * D]; /* all different; may be changed between passes */
     uint8_t mask[ROWS];             /* rows 3 and 7 are padded */
-    double position[D];             /* of the batch */
+    double position[D];             /* mean position of the batch */
 } bare;
 
-/* The run file that is written; the same for each bare site of a test. */
+/* The run file; equal for all bare sites of a test. */
 const char *bare_path(void);
 /* final, pairs: as in sr_options. */
 void bare_open(bare *b, const char *norm, bool final, int64_t pairs);
-/* The site on all rows; *r must live as long as the pass. */
+/* Runs the site on all rows; *r must live as long as the pass. */
 tensor *bare_forward(bare *b, norm_mode mode, norm_rows *r);
-/* Abandons a recorder that is there still. */
+/* Abandons a recorder that is still open. */
 void bare_close(bare *b);
 
 #endif

@@ -1,5 +1,5 @@
-/* recorded_pairs.h -- a small model on generated pairs and a record of its steps, for tests that
- * ask what of it stands in the run file. */
+/* recorded_pairs.h -- a small model on generated pairs and a record of its steps, for tests of the
+ * run file's content. */
 #ifndef TESTS_OBSERVE_RECORDED_PAIRS_H
 #define TESTS_OBSERVE_RECORDED_PAIRS_H
 
@@ -16,30 +16,29 @@ typedef struct pairs_model {
     tape *t;
 } pairs_model;
 
-/* A file of check_temporary(); four of them are valid at once. */
+/* A file in check_temporary(); the last four results are valid. */
 const char *pairs_path(const char *name);
-/* The norm of the encoder; the decoder has ln. */
+/* norm: of the encoder; the decoder has ln. */
 pairs_model pairs_make(const char *norm);
-/* Batches of so many tokens instead of 128. */
+/* Batches of `tokens` tokens instead of 128. */
 pairs_model pairs_make_batches(const char *norm, int64_t tokens);
 void pairs_free(pairs_model *f);
 
-/* What the options below declare. */
+/* Metrics that the options below declare. */
 extern const run_metric_declaration pairs_metric[3];
-/* All different from each other and from defaults; nothing is planned. */
+/* Values differ from each other and from the defaults; no size is planned. */
 run_record_options pairs_options(const char *name);
 run_record *pairs_begin(const pairs_model *f, const run_record_options *o);
-/* Batch `number` of the data, or its share; both ways. */
+/* Batch `number` of the data, or its shard; forward and backward pass. */
 batch pairs_batch(pairs_model *f, int64_t number);
 void pairs_pass(pairs_model *f, const batch *b);
-/* Behind the passes of a step the exchange of the records of r[ranks], of shares first[ranks +
-   1]. */
+/* After the passes of a step: exchanges the records of r[ranks], with shards first[ranks + 1]. */
 void pairs_exchange(run_record *const *r, int ranks, const int *first);
-/* The row of the step: update 10 + number, 20 + number tokens. */
+/* Ends the step's row: update 10 + number, 20 + number tokens. */
 void pairs_end_step(run_record *r, int64_t number);
-/* All of that: a step of one share in one process. */
+/* A complete step of one shard in one process. */
 void pairs_step(pairs_model *f, run_record *r, int64_t number, bool spectra);
-/* Closes the record; the file. */
+/* Closes the record; returns the file. */
 sr_runfile *pairs_end(run_record *r, const char *status, const char *name);
 
 #endif

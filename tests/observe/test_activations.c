@@ -1,5 +1,5 @@
-/* test_activations.c -- the largest and the median |x| against sorting, saturation against its
- * formula in plain loops and against tanh, whose share is known; parts of a batch. */
+/* test_activations.c -- the largest and the median |x| against sorting; saturation against its
+ * formula in plain loops. For tanh the fraction is known. Also shards of a batch. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static int descending(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* |x| of valid rows, descending; their number. */
+/* Sorts |x| of valid rows, descending; returns their number. */
 static int64_t sorted(const sample *s, double *value) {
     int64_t n = 0;
     for (int i = 0; i < ROWS; i++) {
@@ -108,7 +108,7 @@ static void against_sorting(void **state) {
     check_sample(&s, true);
 }
 
-/* Spread evenly, or all at one end of a bin: the median is in its bin. */
+/* Values spread evenly, or all at one end of a bin: the median is in its bin. */
 static void median_in_its_bin(void **state) {
     (void)state;
     static sample s;
@@ -126,8 +126,7 @@ static void median_in_its_bin(void **state) {
     }
 }
 
-/* tanh(u)/u = 1/2 at u = 1.91501: with a line through values that are all small the share is
-   known. */
+/* tanh(u)/u = 1/2 at u = 1.91501: a line through small values only gives a known fraction. */
 static void known_share(void **state) {
     (void)state;
     static sample s;
@@ -184,7 +183,7 @@ static void edges(void **state) {
     assert_true(isnan(got[ACTIVATION_saturated]));
 }
 
-/* Without gain nothing is said of a feature; with a mean over the batch nothing of any. */
+/* A feature without gain is left out; with a mean over the batch, all features are. */
 static void left_out(void **state) {
     (void)state;
     static sample s;
@@ -208,12 +207,12 @@ static void left_out(void **state) {
     check_above(got[ACTIVATION_top1], 0);
 }
 
-/* -- parts ----------------------------------------------------------------------------------- */
+/* -- shards ---------------------------------------------------------------------------------- */
 
 enum { PARTS = 4 };
-static const int rows_of[PARTS + 1] = {0, 150, 150, 320, ROWS}; /* one of them has none */
+static const int rows_of[PARTS + 1] = {0, 150, 150, 320, ROWS}; /* the second has none */
 
-/* The valid rows of a part. */
+/* The valid rows of a shard. */
 static void take_part(const sample *s, int part, activation_counts *to) {
     sr_failure why = {0};
     int32_t index[ROWS];
@@ -225,8 +224,8 @@ static void take_part(const sample *s, int part, activation_counts *to) {
     check_ok(activation_counts_take(to, &in, &why), &why);
 }
 
-/* Histograms and largest entries are of all rows in whatever order their parts come, saturated ones
- * those of the parts together. */
+/* Merged shards give the histograms and largest entries of all rows, in any order. Saturated
+ * entries add up. */
 static void parts_add_up(void **state) {
     (void)state;
     static sample s;
@@ -255,7 +254,7 @@ static void parts_add_up(void **state) {
     check_near_double("of all", &got[ACTIVATION_saturated], &all[ACTIVATION_saturated], 1, 0.1, 0);
 }
 
-/* What one part does not know is not known of all: NaN, no line. */
+/* A value unknown in one shard is unknown for the batch: NaN, no line. */
 static void parts_without(void **state) {
     (void)state;
     static sample s;

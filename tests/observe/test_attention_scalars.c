@@ -1,6 +1,6 @@
-/* test_attention_scalars.c -- what of the attentions stands in the run file: against logits and
- * entropies from the projections' weights and what the sites gave, in plain loops in double, under
- * the masks of the batch; at which sites; of which passes. */
+/* test_attention_scalars.c -- the attention scalars in the run file. Compared with logits and
+ * entropies in plain loops in double: from projection weights, site outputs and masks. Also which
+ * sites and passes have them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { HEADS = 4, DH = D / HEADS };
 
-/* What a site gave in the last pass. */
+/* A site's output in the last pass. */
 typedef struct given {
     real *y;
     int64_t count;
@@ -101,7 +101,7 @@ static void check_attention(const sr_runfile *f, const model *m, const asked *a)
     check_near_double(a->name, all, (double[]){most, mean}, 2, 1e-5, 1e-5);
 }
 
-/* Sites of the model, as recorded_pairs.h has it. */
+/* Sites of recorded_pairs.h's model. */
 enum { NORM1, NORM2, ENCODED, SELF, CROSS, FFN_NORM };
 
 static void against_plain_loops(void **state) {
@@ -122,7 +122,7 @@ static void against_plain_loops(void **state) {
     const int64_t B = b.count, S = b.source_length, T = b.target_length;
     int64_t words = 0;
     for (int64_t i = 0; i < B * T; i++) words += b.target_mask[i];
-    assert_true(words < B * T); /* there is padding that must not count */
+    assert_true(words < B * T); /* the batch has padding, which must not count */
     check_attention(f, x.m,
                     &(asked){"encoder.0.attention", "encoder.0.norm1", of[NORM1].y, of[NORM1].y, B,
                              S, S, b.source_mask, b.source_mask});
@@ -139,7 +139,7 @@ static void against_plain_loops(void **state) {
     pairs_free(&x);
 }
 
-/* Passes that are not training's, sites that are not recorded. */
+/* Passes other than training, and sites that are not recorded. */
 static void what_is_left_out(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");
@@ -168,7 +168,7 @@ static void what_is_left_out(void **state) {
     pairs_free(&x);
 }
 
-/* Without the option there is no such column. */
+/* Without the option the column does not exist. */
 static void unasked(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");

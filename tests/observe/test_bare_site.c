@@ -1,6 +1,5 @@
-/* test_bare_site.c -- what hooks make of the rows of one site, valid and padded: which of them
- * count, which make a site the place where numbers stopped being finite, what the running position
- * takes, what the final pass does. */
+/* test_bare_site.c -- hooks on the rows of one site, valid and padded: which rows count, and which
+ * site is first with non-finite numbers. Also the running position and the final pass. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +26,7 @@ static void one_pass(bare *b, int64_t step) {
 
 /* -- not finite */
 
-/* One number of x, or of dy, is NaN or infinite; what is named, told once, is `want` or nothing. */
+/* One number of x or dy is NaN or infinite. Checks that `want`, or nothing, is reported once. */
 static void check_named(const char *norm, bool gradient, int row, int feature, real value,
                         bool look, const char *want) {
     bare b;
@@ -64,8 +63,7 @@ static void no_padded_number(void **state) {
             check_named(norms[n], gradient, PADDED_ROW, 2, (real)NAN, true, NULL);
 }
 
-/* Without a look at the rows what statistics tell is told: ln has sums of the gradient with its
-   xhat. */
+/* Without a check of the rows, statistics are checked: ln sums the gradient times its xhat. */
 static void statistics_alone(void **state) {
     (void)state;
     check_named("bn", false, VALID_ROW, 2, (real)NAN, false, "input");
@@ -83,8 +81,8 @@ static double scalar(const sr_runfile *f, const char *name, int64_t row) {
     return (double)value;
 }
 
-/* Where rows have no samples each is one. A batch without a valid row is a step with none, in which
- * no number is bad and the running position stays. */
+/* Rows without samples are samples themselves. A batch without valid rows is a step without rows.
+ * No number in it counts as bad, and the running position does not move. */
 static void rows_that_count(void **state) {
     (void)state;
     bare b;
@@ -127,7 +125,7 @@ static void rows_that_count(void **state) {
 
 /* -- the final pass */
 
-/* Of the valid rows against frozen running values. */
+/* Values for the valid rows and frozen running statistics. */
 static void final_by_hand(const bare *b, const double *mu, const double *sigma2, double want[2]) {
     double n = 0, apart[2] = {0}, size = 0;
     for (int i = 0; i < ROWS; i++) n += b->mask[i];
@@ -143,8 +141,8 @@ static void final_by_hand(const bare *b, const double *mu, const double *sigma2,
     for (int m = 0; m < 2; m++) want[m] += sqrt(apart[m] / size);
 }
 
-/* Two batches, each with another padded row, and one without a row, which is none; training in
- * between is no part of it. The site is then as it was before. */
+/* Two batches with different padded rows, and one without rows, which does not count. Training in
+ * between has no effect, and the site's state is restored. */
 static void final_pass(void **state) {
     (void)state;
     for (int observed = 0; observed < 2; observed++) {

@@ -1,6 +1,6 @@
-/* test_failing_records.c -- everything that a run records of its layers, while one allocation or one
- * call of HDF5 fails: the run ends with the reason. Nothing stays open or allocated, and no layer
- * keeps a hook. */
+/* test_failing_records.c -- records everything of a run's layers while one allocation or HDF5
+ * call fails: the run ends with the reason. Nothing stays open or allocated, and no layer keeps
+ * a hook. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "testing/failing_deeds.h"
 
@@ -11,7 +11,7 @@
 
 enum { STEPS = 1, SHARES = 2, PAIRS = 8 };
 
-static const char *norm; /* of the encoder */
+static const char *norm; /* the encoder's */
 static bool synchronised;
 
 static run_record_options everything(void) {
@@ -39,7 +39,7 @@ static const run_exchange alone = {
 
 /* -- a run ----------------------------------------------------------------------------------- */
 
-/* As the loop of a training asks: the tape, the hooks, the file. */
+/* Checks the tape, the hooks and the file for a failure, as the training loop does. */
 static sr_status failure_of(const pairs_model *x, const run_record *r, sr_failure *why) {
     const sr_failure *const of[] = {tape_failure(x->t), run_record_hook_failed(r),
                                     run_record_failed(r)};
@@ -48,7 +48,7 @@ static sr_status failure_of(const pairs_model *x, const run_record *r, sr_failur
     return SR_OK;
 }
 
-/* The shards of a batch; backward but for the final pass. */
+/* Runs the shards of a batch; backward except in the final pass. */
 static sr_status pass_shares(pairs_model *x, run_record *r, norm_mode mode, sr_failure *why) {
     static const task_options plain = {.label_smoothing = NAN};
     sr_status status = SR_OK;
@@ -133,7 +133,7 @@ static sr_status record_deed(sr_failure *why) {
     failing_watches = false;
     pairs_model x = pairs_make(norm);
     tape_free(x.t);
-    x.t = tape_create(1, why); /* threads do not come along into a child */
+    x.t = tape_create(1, why); /* worker threads are not forked */
     failing_watches = watched;
     const sr_status status = run_all(&x, why);
     failing_watches = false;
@@ -153,7 +153,7 @@ static void look(const char *after, sr_status status) {
         complain(after, "%d blocks are not freed", failing_left());
 }
 
-/* The first call of each place: a record makes many. */
+/* Only the first call at each place fails: a record makes many calls. */
 static void fail_records(const char *of, bool merged, failing_kind kind) {
     static long call[FAILING_PLACES];
     const deed d = {.name = of,

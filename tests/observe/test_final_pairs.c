@@ -1,5 +1,5 @@
 /* test_final_pairs.c -- pairs of a site's input and output in the final pass against the
- * normalization by hand, which entries they are of, and what else the pass finds. */
+ * normalization by hand. Also the entries that they come from, and the pass's other results. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { VALID = ROWS - 2, PAIRS = 4800, NO_GAIN = 2 };
 
-/* A gain and a bias that are no 1 and 0. */
+/* A gain and a bias other than 1 and 0. */
 static void open_bare(bare *b, const char *norm) {
     bare_open(b, norm, true, PAIRS);
     for (int k = 0; b->site.gamma && k < D; k++)
@@ -36,7 +36,8 @@ static sr_status exchange(void *process, const run_exchange *x, sr_failure *why)
     return final_pairs_exchange(process, x, why);
 }
 
-/* Behind the passes of pairs f and of the discrepancy, `batches` batches; closes everything. */
+/* Ends the final pass after the passes of pairs f and of the discrepancy, `batches` batches; closes
+ * everything. */
 static void finish(bare *b, final_tid *tid, final_pairs *f, int64_t batches, found *got) {
     sr_failure why = {0};
     const sr_finish complete = SR_INIT(sr_finish, .status = "complete");
@@ -65,7 +66,7 @@ static final_pairs *begin(bare *b, uint64_t seed, bool pairs) {
     return f;
 }
 
-/* The passes of pairs are over; those of the discrepancy, of one batch. */
+/* Ends the passes of pairs, then runs the discrepancy's pass over one batch. */
 static void end(bare *b, final_pairs *f, found *got) {
     sr_failure why = {0};
     thread_ranks_call(1, (const int[]){0, 1}, exchange, (void *const[]){f});
@@ -75,7 +76,7 @@ static void end(bare *b, final_pairs *f, found *got) {
     finish(b, tid, f, 1, got);
 }
 
-/* Both of one batch. */
+/* Both passes over one batch. */
 static void one_pass(bare *b, uint64_t seed, bool pairs, found *got) {
     final_pairs *f = begin(b, seed, pairs);
     forward(b);
@@ -83,7 +84,7 @@ static void one_pass(bare *b, uint64_t seed, bool pairs, found *got) {
     end(b, f, got);
 }
 
-/* Number of the valid entry of this feature and value, or -1. */
+/* Returns the number of the valid entry with this feature and value, or -1. */
 static int entry_of(const bare *b, int32_t feature, float x) {
     for (int i = 0; i < ROWS; i++)
         if (b->mask[i] && (float)b->x[i * D + feature] == x) return i * D + feature;
@@ -148,7 +149,7 @@ static void every_pair(void **state) {
     }
 }
 
-/* Every valid entry as often as another: 100 times of 4800, with a deviation of 10. */
+/* Each valid entry is equally likely: 100 of 4800 draws, with a standard deviation of 10. */
 static void even_draws(void **state) {
     (void)state;
     static found got, again;
@@ -169,7 +170,7 @@ static void even_draws(void **state) {
     assert_in_range(same, 0, PAIRS / 20);
 }
 
-/* A batch without a valid row is none, and behind the first one there is nothing to look at. */
+/* A batch without a valid row does not count; after the first batch no more is needed. */
 static void first_batch(void **state) {
     (void)state;
     static found got;
@@ -204,12 +205,12 @@ static void beside_discrepancy(void **state) {
         assert_true(without.feature[i] == -1 && isnan(without.x[i]) && isnan(without.y[i]));
 }
 
-/* -- batches in shares ----------------------------------------------------------------------- */
+/* -- batches in shards ----------------------------------------------------------------------- */
 
 enum { SHARES = 4, RANKS_MAX = 3 };
-static const int rows_of[SHARES + 1] = {0, 3, 3, 8, ROWS}; /* one of them has none */
+static const int rows_of[SHARES + 1] = {0, 3, 3, 8, ROWS}; /* the second has none */
 
-/* One process, and what final_pairs_passed says in it. */
+/* One process, and its result of final_pairs_passed. */
 typedef struct process {
     bare b;
     final_pairs *f;
@@ -221,7 +222,7 @@ static sr_status passed(void *context, const run_exchange *x, sr_failure *why) {
     return final_pairs_passed(p->f, x, &p->again, why);
 }
 
-/* The first process alone writes. */
+/* Only the first process writes. */
 static void open_processes(process *p, int ranks, const int *first, const char *norm) {
     for (int k = ranks - 1; k >= 0; k--) {
         open_bare(&p[k].b, norm);
@@ -234,7 +235,7 @@ static void open_processes(process *p, int ranks, const int *first, const char *
     for (int k = 0; k < ranks; k++) p[k].f = begin(&p[k].b, 1, true);
 }
 
-/* All shares of a batch, padded rows where mask is 0; what all processes say. */
+/* Passes all shards of a batch, with padded rows where mask is 0; returns all processes' result. */
 static bool pass_shares(process *p, int ranks, const int *first, const uint8_t *mask) {
     for (int k = 0; k < ranks; k++) {
         bare *b = &p[k].b;
@@ -254,7 +255,7 @@ static bool pass_shares(process *p, int ranks, const int *first, const uint8_t *
     return p[0].again;
 }
 
-/* A batch without a valid row, then the one that is drawn from, twice, then another one. */
+/* A batch without a valid row, then twice the one that pairs are drawn from, then another one. */
 static void draw_in_shares(int ranks, const int *first, const char *norm, found *got) {
     static process p[RANKS_MAX];
     static const uint8_t none[ROWS] = {0};
@@ -279,8 +280,8 @@ static void draw_in_shares(int ranks, const int *first, const char *norm, found 
     end(&p[0].b, p[0].f, got);
 }
 
-/* The same entries as of the whole batch, in any number of processes; statistics of rows give the
- * same pairs, those of the batch the share's own. */
+/* Any number of processes draws the entries of the whole batch. Row statistics give the same pairs;
+ * batch statistics give each shard's own. */
 static void shares_draw_as_the_whole(void **state) {
     (void)state;
     static found whole, got;

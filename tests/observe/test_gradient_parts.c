@@ -1,12 +1,12 @@
-/* test_gradient_parts.c -- the parts of dx that flow through the statistics of a batch, as the run
- * file has them after hooks and recorder (g_mu, g_sigma2, g_psi2), against a decomposition of each
- * method's dx by brute force. A method whose row declares a family whose formulas are not its own
- * fails here.
+/* test_gradient_parts.c -- the parts of dx that flow through batch statistics (g_mu, g_sigma2,
+ * g_psi2), as recorded in the run file. Compared with a brute-force decomposition of each method's
+ * dx. A method that declares a family with other formulas than its own fails here.
  *
- * dx is linear in g, feature by feature: dx = a g + R, where R flows through statistics. What they
- * take from g are its sums with 1 and with x, so a vector w orthogonal to both passes directly:
- * a = <w, dx(w) - dx(0)>/<w, w>. R(g) = dx(g) - a g is split into its mean over the rows (through
- * mu) and the rest (through sigma2), or is all of psi2. Divided by d as in the file:
+ * dx is linear in g, feature by feature: dx = a g + R, where R flows through statistics. Statistics
+ * depend on g through its sums with 1 and with x. A vector w orthogonal to both thus passes
+ * directly: a = <w, dx(w) - dx(0)>/<w, w>. R(g) = dx(g) - a g has two parts: its mean over the rows
+ * (through mu) and the rest (through sigma2); or all of it flows through psi2. Divided by d as in
+ * the file:
  *
  *     g_mu = sqrt(sum_k mean_i[R]^2)/d    g_sigma2 = sqrt(sum_k var_i[R])/d    g_psi2 = sqrt(sum_k
  *     mean_i[R^2])/d
@@ -25,8 +25,8 @@
 
 enum { ROWS = 60, D = 8, STEPS = 4, METHODS = 64 };
 
-/* Settings that take a method away from the beginning of its training, where several methods are
- * the same, and penalties away, which are no part through statistics of g. */
+/* Settings after the first calls, where several methods are equal. Penalties are 0: they are no
+ * part through statistics of g. */
 static const struct {
     const char *norm, *param, *value;
 } settings[] = {
@@ -97,7 +97,7 @@ typedef struct data {
     double n;
 } data;
 
-/* The sum over valid rows of one column of a times the same of b (NULL: ones). */
+/* Sums one column of a times one of b (NULL: ones) over valid rows. */
 static double inner(const data *d, const real *a, const real *b, int k) {
     double sum = 0;
     for (int i = 0; i < ROWS; i++)
@@ -121,7 +121,7 @@ static void make_w(data *d) {
         }
 }
 
-/* Every batch has other means and deviations, far from the initial running values. */
+/* Every batch has other means and standard deviations, far from the initial running statistics. */
 static data *make_data(bool padded) {
     data *d = calloc(1, sizeof *d);
     assert_non_null(d);
@@ -140,7 +140,7 @@ static data *make_data(bool padded) {
 
 /* -- brute force ----------------------------------------------------------------------------- */
 
-/* dx of the last step for this g there, after the same steps before it. */
+/* dx of the last step for this g, after the same earlier steps. */
 static void gradient(const norm_method *m, const data *d, tape *t, const real *g, real *dx) {
     layer l;
     layer_open(&l, m, 0);
@@ -183,7 +183,7 @@ static void decompose(const norm_method *m, const data *d, tape *t, double part[
 
 /* -- recorded -------------------------------------------------------------------------------- */
 
-/* A run of one site for every method. */
+/* A run with one site per method. */
 static sr_runfile *record(const data *d, bool observed, tape *t, layer *l, int count) {
     static real dx[ROWS * D];
     norm_site *site[METHODS];
@@ -230,7 +230,7 @@ static bool uses(const norm_method *m, int part) {
     return !strcmp(m->axis, "batch") && m->uses & bit[part];
 }
 
-/* Recorded where the method uses the statistic over the batch, and where it is observed. */
+/* A part is recorded if the method uses the statistic over the batch, or if it is observed. */
 static int compare(const norm_method *m, const sr_runfile *f, int site, const double *part) {
     static const char *const scalar[PARTS] = {"g_mu", "g_sigma2", "g_psi2", "g_sigma2_rowmean",
                                               "g_psi2_rowmean"};
@@ -252,7 +252,7 @@ static int compare(const norm_method *m, const sr_runfile *f, int site, const do
     return compared;
 }
 
-/* "mu,sigma2" has the word. */
+/* Whether the list "mu,sigma2" contains the word. */
 static bool says(const char *words, const char *word, bool wanted) {
     const char *at = strstr(words, word);
     return (at != NULL) == wanted;
@@ -264,7 +264,7 @@ static bool says_all(const char *words, uint32_t bits) {
            says(words, "psi2", bits & NORM_BIT(psi2));
 }
 
-/* /sites says of a method what its row says. */
+/* /sites contains the method's row of the table. */
 static void compare_row(const norm_method *m, const sr_run_site *s) {
     static const char *const family[] = {"none", "sigma", "psi", "pn", "row", "own"};
     if (strcmp(s->norm, m->name) != 0 || strcmp(s->axis, m->axis) != 0 ||
@@ -310,7 +310,7 @@ static void padded_rows(void **state) {
     assert_true(check_all(true, false) >= 28);
 }
 
-/* What a method uses is its own where the observer stands beside it, too. */
+/* A method's own statistics are recorded also at a site with an observer. */
 static void observed_sites(void **state) {
     (void)state;
     assert_true(check_all(false, true) >= 28);

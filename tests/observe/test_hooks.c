@@ -1,5 +1,5 @@
-/* What stands in the run file against a double-precision recomputation from the raw X and dL/dY of
- * that step, captured through the watcher: every vector to 1e-5 of the sum of absolute terms. */
+/* The run file's vectors against a double-precision recomputation from the step's raw X and dL/dY,
+ * captured by a hook. Tolerance: 1e-5 of the sum of absolute terms. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static column recompute(const capture *c, int64_t k) {
     return r;
 }
 
-/* sum g xhat of feature k and its absolute terms; for LN xhat is per row. */
+/* sum g xhat of feature k and its absolute terms; LN has xhat per row. */
 static double sum_gx(const capture *c, const column *r, int64_t k, double *terms) {
     const char *norm = c->site->method->name;
     double sum = 0, eps = c->site->options.eps;
@@ -147,7 +147,7 @@ static void check_gradient_sums(const sr_runfile *f, const capture *c) {
     free(g), free(gx);
 }
 
-/* Distances and gradient parts, from the recomputed columns. */
+/* Distances and gradient parts from the recomputed columns. */
 static void check_bn_scalars(const sr_runfile *f, const capture *c) {
     double mu = 0, sigma2 = 0, g_mu = 0, g_mu_terms = 0, g_sigma2 = 0, g_sigma2_terms = 0;
     double d = (double)c->d, n = (double)c->n, eps = c->site->options.eps;
@@ -168,7 +168,7 @@ static void check_bn_scalars(const sr_runfile *f, const capture *c) {
     near(c, "g_sigma2", 0, scalar(f, "g_sigma2", c), sqrt(g_sigma2) / d, sqrt(g_sigma2_terms) / d);
 }
 
-/* The move of the running mean, by its update; nothing of a method without one. */
+/* Checks the running mean's move against its update; a method without one records none. */
 static void check_moves(const sr_runfile *f, const capture *c) {
     double moved = 0, apart = 0, alpha = c->site->options.alpha;
     if (strcmp(c->site->method->name, "bn")) {
@@ -184,8 +184,8 @@ static void check_moves(const sr_runfile *f, const capture *c) {
     near(c, "mu_apart", 0, scalar(f, "mu_apart", c), apart, apart);
 }
 
-/* Mean over the words of a batch of the sinusoids (docs/models.md 2.2): word i of a sentence has
- * place TOKEN_PAD + 1 + i; running from 0. */
+/* Mean of the sinusoids over a batch's words (docs/models.md 2.2): word i of a sentence has
+ * position TOKEN_PAD + 1 + i. The running average starts at 0. */
 static double position_at(int64_t place, int64_t k, int64_t d) {
     const int64_t half = d / 2;
     const double rate = exp(-(double)(k % half) * log(10000) / (double)(half - 1));
@@ -204,7 +204,7 @@ static void check_positions(const sr_runfile *f, const capture *c, const batch *
             if (mask[i]) want += position_at(TOKEN_PAD + 1 + i % length, k, c->d) / (double)c->n;
         near(c, "position_B", k, (double)got[k], want, 1);
         if (encoder && strcmp(c->site->method->name, "ln")) check_equals(running[k], 0);
-        if (!encoder) assert_true(isnan(running[k])); /* ln has no running values */
+        if (!encoder) assert_true(isnan(running[k])); /* ln has no running statistics */
     }
     free(got), free(running);
 }

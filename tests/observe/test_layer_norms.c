@@ -1,5 +1,4 @@
-/* test_layer_norms.c -- which layer every parameter belongs to, and its norms against plain
-   loops. */
+/* test_layer_norms.c -- the layer of every parameter, and the layers' norms against plain loops. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +40,7 @@ static const expected of_pairs[] = {
     {"embedding", "-"},
 };
 
-/* Methods without gain leave their sites where they are. */
+/* Methods without gain do not change the site numbers of other parameters. */
 static void text(void **state) {
     (void)state;
     static const char *const norms[] = {"ln", "none"};
@@ -104,7 +103,8 @@ static double number(const sr_runfile *f, const char *name, int64_t site, int64_
     return (double)value;
 }
 
-/* site -1: of what belongs to none and is called `other`. change: w' = w + change g. */
+/* Norms of site `site`; -1: of parameters without a site whose name starts with `other`. change: w'
+ * = w + change g. */
 static void reference(const model *m, int site, const char *other, double scale, double change,
                       double want[4]) {
     double sum[3] = {0, 0, 0};
@@ -143,8 +143,8 @@ static const char *const name[4] = {"layer_grad_norm", "layer_weight_norm", "lay
                                     "layer_update_ratio"};
 enum { GROUPS = SITES + 1 };
 
-/* Updates 1 .. 4, numbers of the second and the fourth; of the last nothing changes. Clipping comes
- * behind the first look. */
+/* Updates 1 .. 4; the second and fourth are recorded, and the last changes nothing. Clipping comes
+ * after the gradients are measured. */
 static void record(const char *file, int threads, double want[2][GROUPS][4]) {
     pairs_model x = pairs_make("ln");
     run_record_options o = pairs_options(file);
@@ -208,7 +208,7 @@ static void any_number_of_threads(void **state) {
     sr_run_close(three);
 }
 
-/* Nothing of it in a file that did not ask for it. */
+/* A file without the option records none of these values. */
 static void unasked(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");

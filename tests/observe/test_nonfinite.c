@@ -1,5 +1,5 @@
-/* test_nonfinite.c -- which site is named when numbers stop being finite: the first in the forward
- * pass with such an input, else the first in the backward pass with such a gradient. */
+/* test_nonfinite.c -- the site named at the first non-finite number. It is the first site in the
+ * forward pass with such an input, else the first in the backward pass with such a gradient. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void close_all(fixture *f) {
     data_close(f->data);
 }
 
-/* One step whose loss has this derivative; the site that is named. */
+/* Runs one step whose loss has this derivative; returns the named site. */
 static const char *named(fixture *f, real seed, const char **what) {
     static const task_options plain = {.label_smoothing = NAN};
     sr_failure why = {0};
@@ -70,7 +70,7 @@ static const char *named(fixture *f, real seed, const char **what) {
     return run_record_nonfinite(f->record, what);
 }
 
-/* The gradient is not finite anywhere: the pass runs backwards, so the last site has it first. */
+/* Every gradient is non-finite: the backward pass reaches the last site first. */
 static void first_gradient(void **state) {
     (void)state;
     static const char *const norms[] = {"bn", "ln", "none"};
@@ -81,12 +81,12 @@ static void first_gradient(void **state) {
         assert_non_null(site);
         assert_string_equal(site, "decoder.final");
         assert_string_equal(what, "gradient");
-        assert_null(run_record_nonfinite(f.record, &what)); /* told once */
+        assert_null(run_record_nonfinite(f.record, &what)); /* reported once */
         close_all(&f);
     }
 }
 
-/* A weight behind the first site is not finite: every later input is, and the first one counts. */
+/* A weight after the first site is non-finite: all later inputs are too, and the first is named. */
 static void first_input(void **state) {
     (void)state;
     static const char *const norms[] = {"bn", "ln"};

@@ -1,5 +1,5 @@
-/* test_record_file.c -- every option and every number that a run record is given, each another one,
- * is found at its own place of the run file, and in what is projected of its size. */
+/* test_record_file.c -- gives every option and number of a run record a different value, and finds
+ * each in the run file. Also the projected size. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,8 +44,8 @@ static void check_row(const sr_runfile *f) {
     }
 }
 
-/* Checkpoints keep the running values, and the same seed has the same rows: neither is in the
-   file. */
+/* Checkpoints contain the running statistics, and equal seeds give equal rows: the file contains
+ * neither. */
 static void check_absent(const char *path) {
     hid_t h = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_true(h >= 0);
@@ -91,7 +91,7 @@ static void every_option(void **state) {
     pairs_free(&x);
 }
 
-/* -- what a plan makes of the size */
+/* -- projected size */
 
 static int64_t projected(const pairs_model *x, run_record_options o) {
     o.path = pairs_path("plan.h5");
@@ -109,8 +109,8 @@ static int ones(uint32_t bits) {
     return count;
 }
 
-/* Columns of /vectors that the sites fill: those of their methods, and of positions at the first
- * site of encoder and decoder; running only where there is a weight of the old value. */
+/* Columns of /vectors that the sites fill: their method's, and positions at the first site of
+ * encoder and decoder. Running columns exist only for methods with an old-value weight. */
 static void vectors_are_expected(void **state) {
     (void)state;
     static const char *const norms[] = {"bn", "pn", "mabn", "adanorm", "bn+ls"};
@@ -134,8 +134,8 @@ static void vectors_are_expected(void **state) {
     }
 }
 
-/* Each row: its step, the rows of every site, two values a feature. Without an interval there are
-   none. */
+/* Each row has its step, the rows of every site and two values per feature. Without an interval no
+ * rows are planned. */
 static void spectra_are_planned(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");
@@ -171,7 +171,7 @@ static void spacing(void **state) {
     pairs_free(&x);
 }
 
-/* A file that is there is in the way unless it is to be replaced. */
+/* An existing file is an error unless it may be replaced. */
 static void replaces(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");
@@ -211,7 +211,7 @@ static void check_embedding(const sr_runfile *f, const char *name, const tensor 
     check_near_double(name, &sum, &want, 1, 1e-5, 0);
 }
 
-/* Two of their own, each under its name; one that both sides share is there once. */
+/* Separate embeddings are stored under their names, a shared one once. */
 static void embeddings(void **state) {
     (void)state;
     for (int shared = 0; shared < 2; shared++) {
@@ -238,7 +238,7 @@ static void embeddings(void **state) {
     }
 }
 
-/* Since the last call, and nothing where there are no sites. */
+/* Seconds since the last call; 0 without sites. */
 static void seconds(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");
@@ -257,7 +257,7 @@ static void seconds(void **state) {
     pairs_free(&x);
 }
 
-/* Steps that another process would read of a file that is still being written. */
+/* Steps that another process can read while the file is being written. */
 static int64_t readable(void) {
     file_bytes all = {0};
     sr_failure why = {0};
@@ -274,7 +274,7 @@ static int64_t readable(void) {
     return steps;
 }
 
-/* After so many steps, or so many seconds, whatever comes first. */
+/* A flush follows after N steps or N seconds, whichever is first. */
 static void flushed(void **state) {
     (void)state;
     static const int64_t every[] = {3, 1000, 1000};
@@ -284,7 +284,7 @@ static void flushed(void **state) {
         pairs_model x = pairs_make("ln");
         run_record_options o = pairs_options("u.h5");
         o.flush_steps = every[row], o.flush_seconds = pause[row];
-        o.sync = "none"; /* a slow disk spaces them */
+        o.sync = "none"; /* a slow disk would space flushes */
         run_record *r = pairs_begin(&x, &o);
         for (int i = 0; i < 6; i++) {
             pairs_step(&x, r, i + 1, false);

@@ -1,6 +1,5 @@
-/* test_record_shards.c -- what the run file says of the attentions and the activations of a batch
- * in shares: what it says of the whole batch, and the same numbers in one process and in
- * several. */
+/* test_record_shards.c -- attention and activation values of a batch in shards equal the whole
+ * batch's. One process and several give the same numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,15 +35,15 @@ static void open_processes(process *p, int ranks, const int *first, const char *
     }
 }
 
-/* Samples of share s of a step's batch; more in the last one than in the others, none in the second
- * one of every other step, and in the third one of the others. */
+/* Returns the samples of shard s. The last shard has most; at every other step the second one is
+ * empty, at the others the third. */
 static batch share_of(const batch *b, int64_t step, int s, int shares) {
     const int64_t n = b->count, at[SHARES + 1] = {0, 1, 1 + step % 2, 2, n};
     assert_true(n > 3);
     return shares == 1 ? *b : batch_slice(b, at[s], at[s + 1] - at[s]);
 }
 
-/* The last step is not one that tells of activations. */
+/* The last step records no activations. */
 static void step(process *p, int ranks, const int *first, int64_t number) {
     run_record *r[RANKS_MAX];
     for (int k = 0; k < ranks; k++) {
@@ -63,7 +62,7 @@ static void step(process *p, int ranks, const int *first, int64_t number) {
     pairs_end_step(r[0], number);
 }
 
-/* Every number that the run declares, at every site and step. */
+/* All custom scalars of the run, at every site and step. */
 typedef struct declared {
     int count;
     int64_t sites;
@@ -107,8 +106,8 @@ static bool is_one_of(const char *name, const char *const *of) {
     return *of;
 }
 
-/* Inputs of the first sites are the same bits in a share, all others to rounding, as products of
- * other numbers of rows may be summed otherwise. Saturation is by the line of each share. */
+/* Inputs of the first sites are bit-identical in a shard. All others agree up to rounding: GEMMs
+ * with other row counts may sum in another order. Saturation uses each shard's own line. */
 static void check_value(const char *name, const char *site, float got, float want) {
     static const char *const firsts[] = {"encoder.0.norm1", "decoder.0.self", NULL};
     const double a = (double)got, b = (double)want;
@@ -147,8 +146,7 @@ static void the_whole_batch(void **state) {
                             whole.value[i][s][k]);
 }
 
-/* The first batch comes again in the third step, under the same weights: nothing is left of other
-   steps. */
+/* Step 3 repeats the first batch with the same weights: other steps leave no trace. */
 static void steps_by_themselves(void **state) {
     (void)state;
     static declared d;
@@ -172,7 +170,7 @@ static void any_number_of_processes(void **state) {
     assert_memory_equal(&one, &more, sizeof one);
 }
 
-/* Every process has the same sites, be they recorded by another one. */
+/* Every process has the same sites, even if another one records them. */
 static void some_sites(void **state) {
     (void)state;
     static declared all, some;

@@ -1,5 +1,5 @@
-/* test_record_sites.c -- which sites a run record watches and what it keeps of them, and what a run
- * that goes on finds in the file of the one before. */
+/* test_record_sites.c -- the sites that a run record observes and the values that it keeps. Also
+ * the values that a resumed run reads from the earlier file. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "recorded_pairs.h"
 #include "testing/check.h"
 
-/* -- a run that goes on */
+/* -- a resumed run */
 
-/* Evaluations behind steps 1 (all), 2 (the first alone) and 3 (the second alone). */
+/* Evaluations after steps 1 (both), 2 (only the first) and 3 (only the second). */
 static void three_steps(pairs_model *x, const char *name, const char *status) {
     static const char *const a[] = {"valid_a", "valid_b"};
     const run_record_options o = pairs_options(name);
@@ -70,7 +70,7 @@ static void look_back(void **state) {
     pairs_free(&x);
 }
 
-/* A failure of writing is told by the next flush, with its text. */
+/* The next flush reports a failed write with its text. */
 static void flush_tells(void **state) {
     (void)state;
     static const char *const unknown[] = {"valid_unknown"};
@@ -97,7 +97,7 @@ static sr_status copied(const pairs_model *x, int64_t steps, sr_failure *why) {
     return status;
 }
 
-/* All steps that were made, and all evaluations of them: a run does not go on without. */
+/* A resumed run needs all steps and all their evaluations. */
 static void rows_are_whole(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");
@@ -150,7 +150,7 @@ static sr_status visit(void *context, const state_item *item, sr_failure *why) {
     return SR_OK;
 }
 
-/* All three running values of every observed site, positions where they are added. */
+/* Three running statistics of every observed site; positions at the sites that add them. */
 static void state_of_observers(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");
@@ -171,8 +171,8 @@ static void state_of_observers(void **state) {
 
 /* -- sites */
 
-/* "last-bn" is the last site with batch statistics, but for the norm behind a stack: the encoder's,
- * or, observed, the decoder's. */
+/* "last-bn" is the last site with batch statistics, except a stack's final norm. It is the
+ * encoder's or, if observed, the decoder's. */
 static void chosen_sites(void **state) {
     (void)state;
     for (int observed = 0; observed < 2; observed++) {
@@ -198,7 +198,7 @@ static void chosen_sites(void **state) {
     }
 }
 
-/* The weight of nu in the site's own backward pass; NaN at methods without nu. */
+/* Weight of nu in the site's backward pass; NaN for methods without nu. */
 static void alpha_backward(void **state) {
     (void)state;
     pairs_model x = pairs_make("pn");
@@ -215,7 +215,7 @@ static void alpha_backward(void **state) {
     pairs_free(&x);
 }
 
-/* Behind a layer scale positions are no part of the mean. */
+/* After a layer scale, the mean excludes positions. */
 static void positions_behind_a_scale(void **state) {
     (void)state;
     for (int scaled = 0; scaled < 2; scaled++) {
@@ -234,7 +234,7 @@ static void positions_behind_a_scale(void **state) {
     }
 }
 
-/* Spectra of the steps that ask for them. */
+/* Spectra are recorded at the steps that request them. */
 static void spectra_of_steps(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");
@@ -258,7 +258,7 @@ static void spectra_of_steps(void **state) {
     pairs_free(&x);
 }
 
-/* Scalars that need the rows too come with the vectors. */
+/* Scalars that also need the rows are recorded with the vectors. */
 static void scalars_of_rows(void **state) {
     (void)state;
     for (int vectors = 0; vectors < 2; vectors++) {
@@ -277,7 +277,7 @@ static void scalars_of_rows(void **state) {
     }
 }
 
-/* The means of the final pass stand at the site that is recorded, whichever of the model it is. */
+/* The final pass stores its means at the recorded site, whichever site of the model it is. */
 static void final_of_chosen(void **state) {
     (void)state;
     enum { CHOSEN = 2 };

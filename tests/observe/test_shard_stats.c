@@ -1,4 +1,4 @@
-/* test_shard_stats.c -- how statistics of the shards of a batch merge into those of the batch: each
+/* test_shard_stats.c -- merges the statistics of a batch's shards into batch statistics: each
  * scalar by its definition. */
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { PARTS = 3 };
 
-/* Shards of 1, 0 and 3 rows; the scalars of a shard without rows are no numbers. */
+/* Shards of 1, 0 and 3 rows; a shard without rows has NaN scalars. */
 static void make_parts(parcel part[PARTS], double a, double b) {
     static const double rows[PARTS] = {1, 0, 3};
     for (int i = 0; i < PARTS; i++) {
@@ -45,7 +45,7 @@ static void merged_by_definition(void **state) {
     expect("row_exact_var", all.scalar[NORM_SCALAR_row_exact_var], mean);
 }
 
-/* What one shard did not find is not known of the batch. */
+/* A value missing in one shard is missing for the batch. */
 static void not_a_number_stays(void **state) {
     (void)state;
     parcel part[PARTS];

@@ -1,5 +1,5 @@
 /* test_theorem_scalars.c -- scalars of --theorems-every against plain loops in double, written
- * anew from the formulas of docs/norms.md 6, 10, 11 and 18.5. */
+ * independently from the formulas of docs/norms.md 6, 10, 11 and 18.5. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static void one_pass(fixture *f, int64_t step, bool wanted, bool freeze) {
     sr_end_step(f->record.recorder, &(sr_step){.size = sizeof(sr_step), .update = step});
 }
 
-/* STEPS passes, the last one `last`; then reads the file. */
+/* Runs STEPS passes, the last one `last`; then reads the file. */
 static sr_runfile *run(fixture *f, bool last, bool frozen) {
     sr_failure why = {0};
     for (int64_t step = 1; step <= STEPS; step++)
@@ -121,7 +121,7 @@ static double number(sr_runfile *f, const char *name) {
     float value[STEPS];
     sr_failure why = {0};
     check_ok(sr_run_scalar(f, name, 0, 0, STEPS, value, &why), &why);
-    assert_true(isnan(value[0])); /* not asked for */
+    assert_true(isnan(value[0])); /* not requested */
     return (double)value[STEPS - 1];
 }
 
@@ -180,8 +180,8 @@ static wanted_rows reference_rows(const fixture *f, double C, double k) {
     return w;
 }
 
-/* Theorem 2 with C of both signs and with every form of the divisor: |mean of z| is |C k| mean y^2,
- * not |k| mean y^2. One entry of 864 is beyond 10. */
+/* Theorem 2 with C of both signs and every form of the divisor. |mean of z| is |C k| mean y^2, not
+ * |k| mean y^2. One entry of 864 is beyond 10. */
 static void adanorm(void **state) {
     (void)state;
     for (form = 0; form < 8; form++) {
@@ -198,7 +198,7 @@ static void adanorm(void **state) {
     }
 }
 
-/* The layers of the family without phi have equation 7 alone, for the vector before the gain. */
+/* Layers of the family without phi have only equation 7, for the vector before the gain. */
 static void other_rows(void **state) {
     (void)state;
     static const char *const norms[] = {"ln", "ln-simple", "detach-both"};
@@ -217,7 +217,7 @@ static void other_rows(void **state) {
 
 typedef struct column {
     double psi2, nu;            /* before step STEPS */
-    double s, xhat[N], dx2, g2; /* of step STEPS */
+    double s, xhat[N], dx2, g2; /* at step STEPS */
 } column;
 
 static void check_features(const char *norm, bool pn, bool observed) {

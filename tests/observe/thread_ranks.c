@@ -10,14 +10,14 @@
 
 enum {
     SECONDS = 60
-}; /* ranks that make different exchanges wait for ever: the signal ends the program */
+}; /* ranks in different exchanges would wait forever: the signal ends the program */
 
 typedef struct meeting {
     pthread_barrier_t barrier;
     int ranks;
-    double *all; /* of the exchange under way */
+    double *all; /* the current exchange's */
     int64_t width;
-    bool fits; /* every rank came with the same width */
+    bool fits; /* every rank passed the same width */
 } meeting;
 
 typedef struct member {
@@ -29,7 +29,7 @@ typedef struct member {
     sr_failure why;
 } member;
 
-/* The first one's memory is where all meet. */
+/* All ranks meet in the first one's memory. */
 static sr_status gather(void *context, double *all, int64_t width) {
     const member *m = context;
     meeting *at = m->meeting;

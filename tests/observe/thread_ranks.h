@@ -1,5 +1,5 @@
-/* thread_ranks.h -- exchanges between the processes of a run, each a thread here, for tests that
- * have a record for each of them. */
+/* thread_ranks.h -- exchanges between processes that are threads here, for tests with a record for
+ * each process. */
 #ifndef TESTS_OBSERVE_THREAD_RANKS_H
 #define TESTS_OBSERVE_THREAD_RANKS_H
 
@@ -7,11 +7,11 @@
 
 enum { THREAD_RANKS_MAX = 8 };
 
-/* What an exchange does in the process that has this. */
+/* Runs in each process; `process` is its own context. */
 typedef sr_status thread_ranks_fn(void *process, const run_exchange *x, sr_failure *why);
 
-/* Calls it at the same time for process[ranks], shares first[k] .. first[k+1]-1 being those of
- * process k; all must succeed. */
+/* Calls `call` concurrently for process[ranks]; process k has shards first[k] .. first[k+1]-1. All
+ * calls must succeed. */
 void thread_ranks_call(int ranks, const int *first, thread_ranks_fn *call, void *const *process);
 
 #endif

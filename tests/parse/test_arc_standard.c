@@ -1,5 +1,5 @@
-/* The arc-standard system by hand: transitions, places, the oracle, what is legal, classes; the
- * oracle's transitions build every projective tree of up to five words and no other. */
+/* The arc-standard system by hand: transitions, positions, the oracle, legal transitions, classes.
+ * The oracle's transitions build every projective tree of up to five words and no other. */
 #include <string.h>
 
 #include "parse/arc_standard.h"
@@ -26,11 +26,12 @@ static void oracle_by_hand(void **state) {
     expect_kinds((const int32_t[]){0, 1, 2}, 3, "SSSRRR");
     expect_kinds((const int32_t[]){3, 3, 0}, 3, "SSSLLR");
     expect_kinds((const int32_t[]){0, 0}, 2, "SRSR"); /* two roots */
-    /* 1 belongs to 3 across 2, which belongs to 4: nothing fits once all words are on the stack */
+    /* 1 belongs to 3 across 2, which belongs to 4: no transition fits once all words are on the
+     * stack */
     expect_kinds((const int32_t[]){3, 4, 0, 3}, 4, "SSSS");
     /* 3 belongs to 1, which belongs to 2: 1 still waits for it */
     expect_kinds((const int32_t[]){2, 0, 1}, 3, "SSS");
-    /* heads of words behind ROOT's own: 2 belongs to 4 across the root 3 */
+    /* heads of words after ROOT's child: 2 belongs to 4 across the root 3 */
     expect_kinds((const int32_t[]){3, 4, 0, 3, 3}, 5, "SSSSS");
 }
 
@@ -41,8 +42,7 @@ static void expect_places(const arc_state *s, const int32_t *want) {
         if (got[i] != want[i]) fail_msg("place %d is %d, not %d", i, got[i], want[i]);
 }
 
-/* Word 4 gets 3, 2, 1 from the left, 5, 6, 7 from the right; 1 has 0 of its own, 7 has a child
-   8. */
+/* Word 4 gets 3, 2, 1 from the left and 5, 6, 7 from the right. Word 1 has 0 as child, 7 has 8. */
 static void places_by_hand(void **state) {
     (void)state;
     arc_state s = {0};

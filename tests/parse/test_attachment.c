@@ -1,5 +1,4 @@
-/* Attachment scores by hand: what is punctuation by each rule, labels with and without subtypes,
-   counts. */
+/* Attachment scores by hand: punctuation by each rule, labels with and without subtypes, counts. */
 #include <math.h>
 #include <string.h>
 
@@ -93,8 +92,8 @@ static void expect_counts(const attachment *a, int64_t words, int64_t head, int6
     assert_int_equal(a->both, both);
 }
 
-/* Five words: all right; a wrong head; a wrong label; a wrong subtype; punctuation with a wrong
-   head. */
+/* Five words: all correct; a wrong head; a wrong label; a wrong subtype; punctuation with a wrong
+ * head. */
 static void counts(void **state) {
     (void)state;
     const tree_word gold[] = {word("a", "DET", "DT", 2, "det"), word("b", "NOUN", "NN", 4, "obl"),

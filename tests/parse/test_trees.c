@@ -1,5 +1,5 @@
-/* Files of trees: what each format holds, which format a file is of, what is refused and where, and
- * that what is written is what was read but for the trees. */
+/* Files of trees: content of each format, detection of the format, rejected lines and their
+ * position. A written file equals the file read except for the trees. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static void formats(void **state) {
     treebank_free(&t);
 }
 
-/* Ten columns without a mark of conllu are conllx unless the name says otherwise. */
+/* Ten columns without a mark of conllu are conllx unless the file name ends in .conllu. */
 static void recognised(void **state) {
     (void)state;
     treebank t;
@@ -190,7 +190,7 @@ static void refusals_of_trees(void **state) {
            "wrong:3: word 3 'e' is its own ancestor: cycle 3 -> 3");
 }
 
-/* What a parser wrote need not be trees, but its heads are words. */
+/* A parser's output need not be trees, but its heads are words. */
 static void any_heads(void **state) {
     (void)state;
     treebank t;

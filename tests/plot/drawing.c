@@ -1,4 +1,4 @@
-/* drawing.c -- reads the SVG of a figure, as far as gnuplot writes it. */
+/* drawing.c -- reads the parts of a figure's SVG that gnuplot writes. */
 #include "drawing.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@
 
 /* -- drawing --------------------------------------------------------------------------------- */
 
-/* Draws the kept directory again: each panel's box and axes are printed before the next panel, and
-   at the end. */
+/* Draws the kept directory again. Prints each panel's box and axes before the next panel, and at
+ * the end. */
 static const char tell[] =
     "d=$(sed -n 's/^statplot: kept //p' kept) && cd \"$d\" && cat >tell.gp <<'END'\n"
     "TELL = 'if (exists(\"GPVAL_TERM_XMIN\")) { set print \"axes.txt\" append; print "
@@ -42,7 +42,7 @@ static void *grown(void *list, int count, size_t size) {
     return longer;
 }
 
-/* "rgb( 13,   8, 135)" behind NAME='; 0 without one. */
+/* Returns the colour "rgb( 13, 8, 135)" after NAME='; 0 without one. */
 static unsigned colour_of(const char *at, const char *end, const char *name) {
     unsigned red, green, blue;
     const char *found = strstr(at, name);
@@ -69,7 +69,7 @@ static void read_pairs(drawing *d, bool curve, const char *at, drawing_mark m) {
     }
 }
 
-/* A gnuplot symbol has the half of its height as its unit: scale() does not move it. */
+/* A gnuplot symbol's unit is half its height: scale() does not move it. */
 static void read_use(drawing *d, const char *at, const char *end) {
     drawing_mark m = {.colour = colour_of(at, end, "color="), .kind = MARK_POINT};
     const char *place = strstr(at, "translate(");
@@ -98,7 +98,7 @@ static void read_text(drawing *d, const char *at) {
     d->text[d->texts++] = t;
 }
 
-/* gnuplot reads the PNG that it wrote; y counts from the bottom. */
+/* gnuplot reads the PNG that it wrote; y increases from the bottom. */
 static void read_image(drawing *d, const char *at) {
     static const char before[] = "data:image/png;base64,";
     const char *place = strstr(at, "x='"), *data = strstr(at, before);
@@ -223,7 +223,7 @@ void check_mark(const drawing *d, int panel, mark_kind kind, int look, double x,
                  d->command, panel, kind, look, x, y, at_x, at_y, found[0], found[1]);
 }
 
-/* Beside the middle of the axis. */
+/* The text is beside the middle of the axis. */
 static bool is_label(const svg_panel *p, const drawing_text *t, svg_axis axis) {
     if (t->turned != (axis == AXIS_Y)) return false;
     if (axis == AXIS_X)
@@ -286,7 +286,7 @@ void check_heat(const drawing *d, int panel, double x, double y, double value) {
     for (int i = 0; i + 3 < d->marks; i++) {
         const drawing_mark *a = &d->mark[i], *b = &d->mark[i + 2];
         if (a->kind != MARK_AREA || b->kind != MARK_AREA || a->colour != b->colour) continue;
-        /* corners of one rectangle, not of two neighbours */
+        /* corners of one rectangle, not of two adjacent ones */
         if (a[0].y != a[1].y || a[1].x != a[2].x || a[2].y != a[3].y || a[3].x != a[0].x) continue;
         if (at_x < fmin(a->x, b->x) || at_x > fmax(a->x, b->x) + 0.06 || at_y < fmin(a->y, b->y) ||
             at_y > fmax(a->y, b->y))
@@ -299,7 +299,7 @@ void check_heat(const drawing *d, int panel, double x, double y, double value) {
         const drawing_image *m = &d->image[i];
         const int column = (int)floor((at_x - m->x) / m->width * m->columns),
                   row = (int)floor((at_y - m->y) / m->height * m->rows);
-        /* the last field reaches beyond the panel */
+        /* the last field extends beyond the panel */
         const int last = column == m->columns && at_x < m->x + m->width + 1;
         if (column < 0 || column > m->columns - 1 + last || row < 0 || row >= m->rows) continue;
         const unsigned colour = m->colour[row * m->columns + column - last];

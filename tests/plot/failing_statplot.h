@@ -1,6 +1,6 @@
-/* failing_statplot.h -- statplot's main() as a deed (failing_programs.h) on two small runs. gnuplot and
- * statrec are scripts: what they do has tests of its own. A drawing has the checksum of its input.
- * The processes that statplot begins do not fail. Include it once, with _GNU_SOURCE. */
+/* failing_statplot.h -- statplot's main() as a deed (failing_programs.h) on two small runs. Scripts
+ * replace gnuplot and statrec, which have separate tests. A drawing has the checksum of its input.
+ * Child processes of statplot do not fail. Include it once, with _GNU_SOURCE. */
 #ifndef TESTS_PLOT_FAILING_STATPLOT_H
 #define TESTS_PLOT_FAILING_STATPLOT_H
 
@@ -12,7 +12,7 @@
 
 int statplot_main(int argc, char **argv);
 
-/* -- the scene ------------------------------------------------------------------------------- */
+/* -- setup ----------------------------------------------------------------------------------- */
 
 static void spare_child(void) {
     failing_watches = false;
@@ -36,7 +36,7 @@ static void write_scripts(void) {
     write_script("bin/statrec", text);
 }
 
-/* Few templates: a report tries each. */
+/* Few templates, because a report tries each. */
 static void link_templates(void) {
     static const char *const names[] = {"style.gp",  "published.tsv", "layouts.tsv", "fig2.gp",
                                         "curves.gp", "gap.gp",        "tid.gp"};
@@ -65,7 +65,7 @@ static int prepare_all(void **state) {
     return pthread_atfork(NULL, NULL, spare_child);
 }
 
-/* -- what is left ---------------------------------------------------------------------------- */
+/* -- remaining files ------------------------------------------------------------------------- */
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at) {
     (void)st, (void)type;
@@ -85,7 +85,7 @@ static int count_entries(const char *name) {
     return count;
 }
 
-/* "" where there is no file. */
+/* Reads a file; "" if it does not exist. */
 static void read_file(const char *name, char *text, size_t size) {
     FILE *in = fopen(program_file(name), "r");
     const size_t length = in ? fread(text, 1, size - 1, in) : 0;

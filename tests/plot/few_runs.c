@@ -35,7 +35,7 @@ static sr_recorder *create(const few_run *run) {
     return r;
 }
 
-/* Between 0.5 and 1.5, another number for each step, site, feature and kind. */
+/* Returns a number from 0.5 to 1.5 that depends on step, site, feature and kind. */
 static double noise(const few_run *run, int step, int site, int k, int kind) {
     const int mixed =
         step * 37 + site * 61 + k * 23 + kind * 17 + step * step * (k + kind + 3) + run->seed * 29;

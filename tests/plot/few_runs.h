@@ -1,5 +1,5 @@
-/* few_runs.h -- runs of few steps for the figures of tests: a bucket holds one step at most, so
- * each curve shows every value that an analysis prints. */
+/* few_runs.h -- runs of few steps for the figures of tests. A bucket contains at most one step, so
+ * each curve shows every value of its analysis. */
 #ifndef TESTS_PLOT_FEW_RUNS_H
 #define TESTS_PLOT_FEW_RUNS_H
 
@@ -7,9 +7,9 @@
 
 enum { FEW_STEPS = 20 };
 
-/* Sites in the order of the forward pass: `stem` and `body` with batch statistics, `head` with
- * those of rows. norm "bn" or "pnv"; alpha: weight of the old running value; scale: of all
- * statistics; seed: of the noise; one_site: `stem` alone; no_gradient: without gradient norms. */
+/* Sites in forward order: `stem` and `body` with batch statistics, `head` with row statistics. norm
+ * "bn" or "pnv"; alpha: weight of the old running value; scale: of all statistics. seed: noise
+ * seed; one_site: only `stem`; no_gradient: without gradient norms. */
 typedef struct few_run {
     const char *name, *norm;
     double alpha, scale;

@@ -1,4 +1,4 @@
-/* figure_values.c -- marks of a drawing at the values of a table. */
+/* figure_values.c -- checks a drawing's marks against a table's values. */
 #include "figure_values.h"
 
 #include <math.h>

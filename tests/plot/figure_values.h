@@ -1,10 +1,10 @@
-/* figure_values.h -- compares what a figure draws with the table of its analysis. */
+/* figure_values.h -- compares a figure's drawing with the table of its analysis. */
 #ifndef TESTS_PLOT_FIGURE_VALUES_H
 #define TESTS_PLOT_FIGURE_VALUES_H
 
 #include "drawing.h"
 
-/* Every figure has a test of its name in one of two programs. */
+/* One of two programs has a test named after every figure. */
 #define FIGURES_OF_TRAINING(X)                                                                     \
     X(tid)                                                                                         \
     X(fig2)                                                                                        \
@@ -31,27 +31,27 @@
 /* For cmocka: writes few.h5, other.h5 and pnv.h5, and single.h5 with one site (few_runs.h). */
 int figure_runs(void **state);
 
-/* What a program prints; the test fails where the program does. */
+/* Returns a program's output; the test fails if the program does. */
 program_result table_of(const char *command);
 
 /* A number of a row: times its cell, plus. */
 typedef struct reading {
-    const char *column; /* "#": the place of the row among those that are taken, from 1 */
+    const char *column; /* "#": the row's number among the selected rows, from 1 */
     double times, plus;
 } reading;
 reading cell(const char *column);
-reading percent_of(const char *column); /* of a fraction */
+reading percent_of(const char *column); /* for a fraction */
 reading place_plus(double plus);
 
-/* Fails unless there is a mark for each row with finite numbers, and one such row at least. where:
- * conditions that the row meets, "site=stem p=0.2"; "" takes every row. */
+/* Fails unless every selected row with finite numbers has a mark, and at least one such row exists.
+ * Conditions on the row in `where`: "site=stem p=0.2"; "": all rows. */
 void check_rows(const drawing *d, int panel, mark_kind kind, int look, const program_result *t,
                 const char *where, reading x, reading y);
-/* The same of a line of times the column over the percent of training. */
+/* Checks a line of `times` times the column over the percent of training. */
 void check_course(const drawing *d, int panel, int look, const program_result *t, const char *where,
                   double times, const char *column);
 
-/* Percent of training that stat-tid leaves out of this run. */
+/* Percent of training that stat-tid skips in this run. */
 double burn_in(const char *run);
 
 #endif

@@ -1,8 +1,8 @@
-/* Labels of tics against the values that their places have.
+/* Labels of ticks against the values at their positions.
  *
- * gnuplot draws the mark of a tic and its label in one group, the mark at the end of a path. An
- * axis is linear or logarithmic between the values at its ends, so each place has one value of
- * either kind; all labels of an axis must agree with the same kind, to half a pixel.
+ * gnuplot draws a tick's mark and label in one group; the mark is at the end of a path. An axis is
+ * linear or logarithmic between the values at its ends. Each position thus has one value of either
+ * kind. All labels of an axis must agree with one kind, to half a pixel.
  */
 #include "svg_axes.h"
 
@@ -13,7 +13,7 @@
 
 /* -- the figure ------------------------------------------------------------------------------ */
 
-/* Text of <tspan>s up to </text>; a raised part gets a ^ in front. */
+/* Text of <tspan>s up to </text>; a superscript gets a ^ before it. */
 static void read_text(const char *at, const char *end, char text[64]) {
     size_t used = 0;
     while (at && at < end) {
@@ -57,7 +57,7 @@ static bool read_mark(const char *path, const char *end, double mark[4]) {
     return false;
 }
 
-/* A mark downwards is one of x, to the left of y, to the right of colours. */
+/* A mark downwards belongs to x, to the left to y, to the right to colours. */
 static bool axis_of(const double mark[4], svg_axis *axis) {
     const double across = mark[2] - mark[0], down = mark[3] - mark[1];
     if (fabs(across) + fabs(down) > 6) return false;
@@ -66,7 +66,7 @@ static bool axis_of(const double mark[4], svg_axis *axis) {
     return *axis = across < 0 ? AXIS_Y : AXIS_COLOUR, true;
 }
 
-/* at: where the text stands. Names (of rows, of sites) have no marks. */
+/* at: position of the text. Names (of rows, of sites) have no marks. */
 static bool find_tic(svg_label *l, const char *path, const char *path_end, const double at[2],
                      bool turned) {
     double mark[4];
@@ -122,7 +122,7 @@ void svg_read_panels(svg_figure *f, const char *lines) {
     }
 }
 
-/* -- whether it tells the truth -------------------------------------------------------------- */
+/* -- comparison of labels with positions ----------------------------------------------------- */
 
 static bool beside(const svg_panel *p, const svg_label *l, svg_axis axis) {
     const bool inside = axis == AXIS_X ? l->x > p->left - 1 && l->x < p->right + 1
@@ -134,7 +134,7 @@ static bool beside(const svg_panel *p, const svg_label *l, svg_axis axis) {
     return l->x > p->right && l->x < p->right + 60;
 }
 
-/* Pixels between a tic and the place of its label's number. */
+/* Returns the pixels between a tick and the position of its label's number. */
 static double shift(const svg_panel *p, const svg_label *l, bool logarithmic) {
     const double low = p->low[l->axis], high = p->high[l->axis];
     const double share =
@@ -143,7 +143,7 @@ static double shift(const svg_panel *p, const svg_label *l, bool logarithmic) {
     return fabs(p->bottom + share * (p->top - p->bottom) - l->y);
 }
 
-/* Up to the last that is not 0. */
+/* Up to the last digit that is not 0. */
 static int digits_of(const char *text) {
     int digits = 0, most = 0;
     for (const char *at = text + strspn(text, "-0."); strspn(at, "0123456789."); at++) {
@@ -185,8 +185,7 @@ static axis_check check_axis(const svg_figure *f, const svg_panel *p, svg_axis a
     return c;
 }
 
-/* Panels in a row or a column may leave the numbers to one of them, if their ends agree; NULL
-   without one. */
+/* Returns the panel with the numbers: aligned panels with equal ends may share them; NULL: none. */
 static const svg_panel *labelled(const svg_figure *f, const svg_panel *p, svg_axis axis) {
     for (int i = 0; i < f->panels; i++) {
         const svg_panel *other = &f->panel[i];

@@ -1,4 +1,4 @@
-/* svg_axes.h -- the numbers beside the axes of a figure that gnuplot drew as SVG. */
+/* svg_axes.h -- the numbers on the axes of an SVG figure drawn by gnuplot. */
 #ifndef TESTS_SVG_AXES_H
 #define TESTS_SVG_AXES_H
 
@@ -8,20 +8,20 @@ enum { AXES_PANELS = 200, AXES_LABELS = 4000 };
 
 typedef enum { AXIS_X, AXIS_Y, AXIS_COLOUR, AXES } svg_axis;
 
-/* What stands beside a tic: where the tic is (pixels, y downwards), and the number, where it is
+/* A tick's label: the tick's position (pixels, y downwards), and the label's number, if it is
  * one. */
 typedef struct svg_label {
-    double x, y; /* of the tic, at the axis */
+    double x, y; /* the tick's position on the axis */
     svg_axis axis;
     char text[64];
-    bool marked, number; /* marked: has a tic, a name in a list has none */
+    bool marked, number; /* marked: has a tick; a name in a list has none */
     double value;
 } svg_label;
 
-/* A panel as gnuplot knows it: pixels of its box, values at its ends. */
+/* gnuplot's panel: pixels of its box, values at its ends. */
 typedef struct svg_panel {
     double left, right, top, bottom;
-    double low[AXES], high[AXES]; /* of the colours: low > high where there are none */
+    double low[AXES], high[AXES]; /* colours: low > high if the panel has none */
     bool logarithmic[AXES];       /* set by svg_find_scales */
 } svg_panel;
 
@@ -31,14 +31,14 @@ typedef struct svg_figure {
     int labels, panels;
 } svg_figure;
 
-/* Reads the labels of the tics out of an SVG. */
+/* Reads the labels of the ticks from an SVG. */
 void svg_read_labels(svg_figure *f, const char *svg);
 /* Reads lines of: GPVAL_TERM_XMIN XMAX YMIN YMAX YSIZE SCALE, GPVAL_X_MIN MAX, Y, CB. */
 void svg_read_panels(svg_figure *f, const char *lines);
-/* Which axes are logarithmic, by the labels of their tics. */
+/* Determines the logarithmic axes from their tick labels. */
 void svg_find_scales(svg_figure *f);
-/* What is wrong with the axes: a label that is not what its place means, fewer than two numbers on
- * an axis, a number twice, more than four digits. "" when they tell the truth. */
+/* Returns a fault of the axes, "" for none. Faults: a label that differs from the value at its
+ * position; fewer than two numbers on an axis; a repeated number; more than four digits. */
 const char *svg_fault(const svg_figure *f);
 
 #endif

@@ -1,5 +1,5 @@
 /* test_alpha_figure.c -- the points of statplot alpha, its line of independent batches and the
-   alpha of the run. */
+ * run's alpha. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "testing/check.h"
 #include "time_figures.h"
 
-/* As float32 in the file. */
+/* Rounded to float32, as in the file. */
 static double stored(double x) {
     return (double)(float)x;
 }
@@ -17,7 +17,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Distances of steps behind `left_out`, sorted; how many. */
+/* Computes the distances of steps after `left_out`, sorted; returns their number. */
 static int distances(double alpha, int left_out, bool rests, double value[TIME_STEPS]) {
     double r[TIME_WIDTH] = {0};
     int count = 0;
@@ -34,15 +34,15 @@ static int distances(double alpha, int left_out, bool rests, double value[TIME_S
     return count;
 }
 
-/* 17 of them: the start-up of 0.7, the greatest of 30 steps, is 13. */
+/* 17 distances: the burn-in of alpha 0.7, the largest in 30 steps, is 13. */
 static double quantile(double alpha, bool rests, int quarter) {
     double value[TIME_STEPS];
     assert_int_equal(distances(alpha, 13, rests, value), 17);
     return value[4 * quarter];
 }
 
-/* 0.8 would leave 9 of 30 steps, less than a third. Bars and line of the first site, then of the
-   second. */
+/* 0.8 would leave 9 of 30 steps, less than a third. Bars and line of the first site come before
+ * those of the second. */
 static void test_alpha_points(void **state) {
     (void)state;
     static const double alpha[] = {0, 0.5, 0.7};
@@ -67,7 +67,7 @@ static void test_alpha_points(void **state) {
     check_svg("bar: quartiles", true);
 }
 
-/* Of independent batches d^2 is 1 + (1 - alpha)/(1 + alpha) times their variance. */
+/* For independent batches d^2 is 1 + (1 - alpha)/(1 + alpha) times their variance. */
 static void test_alpha_noise(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -89,8 +89,8 @@ static void test_alpha_noise(void **state) {
     program_free(&r);
 }
 
-/* The control: of such batches the curve is that line. 0.99 would leave 241 of 700 steps, more than
-   a third. */
+/* The control: for such batches the curve is that line. 0.99 would leave 241 of 700 steps, more
+ * than a third. */
 static void test_alpha_is_noise(void **state) {
     (void)state;
     static const double alpha[] = {0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99};
@@ -106,7 +106,7 @@ static void test_alpha_is_noise(void **state) {
     check_svg("α 0.9, 241 steps<", true);
 }
 
-/* The run's alpha is that of one step: over two of them it is squared. */
+/* The run's alpha refers to one step: over two steps it is squared. */
 static void test_alpha_of_run(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -122,7 +122,7 @@ static void test_alpha_of_run(void **state) {
     program_free(&r);
 }
 
-/* A panel for each run; runs of one site each in one panel, beside each other. */
+/* A panel for each run; runs of one site each share a panel, side by side. */
 static void test_alpha_runs(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -143,7 +143,7 @@ static void test_alpha_runs(void **state) {
     r = drawn("alpha ramp.h5 --stat sigma2 --steps 1:15");
     program_free(&r);
     check_svg("distance of σ²", true);
-    check_svg("α 0.7, 8 steps<", true); /* the start-up of 0.5 is 7, that of 0.7 leaves 2 */
+    check_svg("α 0.7, 8 steps<", true); /* burn-in: 7 steps for 0.5, all but 2 for 0.7 */
 }
 
 static void test_alpha_refused(void **state) {
@@ -159,7 +159,7 @@ static void test_alpha_refused(void **state) {
     check_refused("alpha ramp.h5 --xrange -1:5", "logarithmic and begins above 0");
 }
 
-/* Four panels stand in two rows, three in one. */
+/* Four panels are in two rows, three in one. */
 static void test_alpha_rows(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

@@ -1,17 +1,17 @@
-/* test_amgm_figure.c -- the points of statplot amgm, against the table of stat-amgm; and what a
- * report gives to it and to alpha. */
+/* test_amgm_figure.c -- the points of statplot amgm, against the table of stat-amgm. Also the
+ * options that a report passes to it and to alpha. */
 #include <math.h>
 #include <string.h>
 
 #include "testing/check.h"
 #include "time_figures.h"
 
-/* The table by itself, whose numbers test_feature_power.c checks. */
+/* Checks the table, whose numbers test_feature_power.c checks. */
 static double excess_at(const program_result *table, int row) {
     return table_real(table->out, row, "excess");
 }
 
-/* Steps 5 to 30. The infinite one is a mark at the upper edge, in the first panel alone. */
+/* Steps 5 to 30. The infinite value is a mark at the upper edge, in the first panel only. */
 static void test_amgm_points(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -42,7 +42,7 @@ static void test_amgm_points(void **state) {
     check_svg(">infinite (V = 0): 1 of 52 tested steps<", true);
 }
 
-/* Of parts of many steps the largest; of the chosen steps alone. */
+/* Buckets of many steps show the largest value; only selected steps count. */
 static void test_amgm_steps(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -65,7 +65,7 @@ static void test_amgm_steps(void **state) {
     program_free(&table);
 }
 
-/* A panel for each run and one for the shares of all. */
+/* A panel for each run, and one for the fractions of all. */
 static void test_amgm_runs(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -85,7 +85,7 @@ static void test_amgm_runs(void **state) {
     check_svg(">bn (observed)<", false);
 }
 
-/* The ends of --yrange are those of the excess; shares keep theirs. */
+/* --yrange sets the ends of the excess axis; the fractions keep their axis. */
 static void test_amgm_axes(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -110,7 +110,7 @@ static void test_amgm_refused(void **state) {
     check_refused("amgm waves.h5 --stat mu_B", "is not one of psi2_B|sigma2_B");
 }
 
-/* Three panels of runs and that of their shares stand in two rows. */
+/* Three panels of runs and the panel of their shares are in two rows. */
 static void test_amgm_rows(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -119,8 +119,8 @@ static void test_amgm_rows(void **state) {
     program_free(&r);
 }
 
-/* A report gives --stat to figures of its kind: a scalar of sites does not reach these, nor
-   `sigma2` the others. */
+/* A report passes --stat only to figures of its kind: these ignore a scalar of sites, the others
+ * `sigma2`. */
 static void test_report(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

@@ -1,5 +1,5 @@
-/* No axis of any figure lies: each label of a tic is the value that its place has. gnuplot says
- * where the panels are and what their ends mean; what is drawn is read out of the SVG. */
+/* Every figure's axes are right: each tick label is the value at its position. gnuplot reports the
+ * panels' boxes and ends; the SVG contains the drawing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const char *fault_in(const char *command) {
     return svg_fault(&figure);
 }
 
-/* Says what is wrong, and goes on to the next figure. */
+/* Prints a figure's fault; returns 1 for one, else 0. */
 static int faults(const char *command) {
     const char *fault = fault_in(command);
     if (!fault[0] && figure.labels < 2) fault = "no labels";
@@ -30,7 +30,7 @@ static int faults(const char *command) {
     return fault[0] != 0;
 }
 
-/* What `statplot list` names that is no table, with the sample runs. */
+/* All figures of `statplot list`, with the sample runs; tables are excluded. */
 static void test_every_figure(void **state) {
     (void)state;
     char command[256], *rest;
@@ -47,7 +47,7 @@ static void test_every_figure(void **state) {
     program_free(&r);
 }
 
-/* Panels with scales of their own, one after the other; choices that change an axis. */
+/* Panels with different scales in sequence; choices that change an axis. */
 static void test_other_scales(void **state) {
     (void)state;
     static const char *const command[] = {
@@ -109,7 +109,8 @@ static void write_template(const char *third) {
 
 #define THREE "statplot ./three.gp \"$STATREC_SAMPLES\"/nlp_ln.h5"
 
-/* The third axis holds nothing of the others: no power of ten, one, two and many in sight. */
+/* The third axis keeps nothing from the first two: a range with no power of ten, one, two and
+ * many. */
 static void test_left_over(void **state) {
     (void)state;
     static const char *const third[] = {
@@ -141,8 +142,7 @@ static void test_left_over(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-/* Ends nearer to each other than labels tell apart: the axis is longer, and no number stands twice
-   on it. */
+/* Ends too close for different labels: the axis is longer, and no number occurs twice on it. */
 static void test_least_length(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -151,8 +151,8 @@ static void test_least_length(void **state) {
     if (fault[0] && !strstr(fault, "y axis from 4.99975 to 5.00025")) fail_msg("%s", fault);
 }
 
-/* What it is for: a step that an earlier panel left behind begins at the end of the axis and is
- * labelled by its power of ten alone. */
+/* Such faults are found: an earlier panel's tick step starts at the end of the axis; labels show
+ * only the power of ten. */
 static void test_finds_lies(void **state) {
     (void)state;
     static const char *const third[][2] = {

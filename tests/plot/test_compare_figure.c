@@ -1,4 +1,4 @@
-/* statplot compare draws every site, or says that they are too many. */
+/* statplot compare draws every site, or reports too many sites. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Numbers that a program declares, in figures: drawn by name, labelled with their unit. */
+/* Figures of a program's custom scalars: drawn by name, labelled with their unit. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void check_silent(const char *text, const char *what) {
     if (strstr(text, what)) fail_msg("'%s' in the figure", what);
 }
 
-/* The figure as SVG, after its warnings. */
+/* Returns the figure's SVG, after its warnings. */
 static program_result draw(const char *arguments, const char *warnings) {
     program_result r = program_run("statplot %s -o x.svg && cat x.svg", arguments);
     if (r.status != 0) fail_msg("statplot %s: exit %d: %s", arguments, r.status, r.err);
@@ -52,11 +52,11 @@ static void test_layers(void **state) {
     check_says(r.out, ">stem<");
     program_free(&r);
     r = draw("layers a.h5 --stat net-cosine", "");
-    check_says(r.out, ">net-cosine: median<"); /* of unit 1 */
+    check_says(r.out, ">net-cosine: median<"); /* its unit is 1 */
     check_says(r.out, ">-0.5<");               /* colours of both signs */
     check_silent(r.out, ">stem<");
     program_free(&r);
-    r = draw("layers b.h5 --stat key", ""); /* a variable of every figure is called so */
+    r = draw("layers b.h5 --stat key", ""); /* every figure has a variable of this name */
     check_says(r.out, ">key (metres): median<");
     check_says(r.out, ">top<");
     program_free(&r);
@@ -68,7 +68,7 @@ static void test_layers(void **state) {
     program_free(&r);
 }
 
-/* What a program measures itself is not the observer's. */
+/* A program's own scalar is not marked as observed. */
 static void test_observed(void **state) {
     (void)state;
     write_declared_run(&(declared_run){
@@ -133,7 +133,7 @@ static void test_refusals(void **state) {
     check_refused("layers a.h5 --stat clip_share", "per step, not per site", "");
 }
 
-/* Losses have the unit of valid_loss; the training loss of such a program has none. */
+/* Validation losses have the unit of valid_loss; this program's training loss has none. */
 static void test_units(void **state) {
     (void)state;
     static const struct {
@@ -171,7 +171,7 @@ static void test_units(void **state) {
     program_free(&t);
 }
 
-/* A report gives --stat to the figures that it is for. */
+/* A report passes --stat to the figures that support it. */
 static void test_report(void **state) {
     (void)state;
     program_result r = program_run("statplot report a.h5 b.h5 --stat clip_share -o steps && "

@@ -1,5 +1,5 @@
-/* test_differences.c -- what a report says differs between runs: model, norm, data, seed and options,
- * also where runs lack options or have no configuration. */
+/* test_differences.c -- a report's list of differences between runs: model, norm, data, seed and
+ * options. Also for runs without some options or without a configuration. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void set_run(int i, const char *seed, const char *config) {
     snprintf(run[i].text[RUN_SEED], RUN_PART, "seed %s", seed);
 }
 
-/* Its texts, one | for the tags between two of them. */
+/* Extracts its texts, with one | for the tags between two of them. */
 static char *strip_tags(char *page) {
     char *to = page;
     bool inside = false;
@@ -60,9 +60,9 @@ static void test_none(void **state) {
     set_run(1, "1", ""); /* no configuration is no difference */
     check_page(2, true, none);
     set_run(1, "1", "lr = 0.1\nthreads = 4\n");
-    check_page(2, false, none); /* it tells nothing of what is trained */
+    check_page(2, false, none); /* without a description of the training */
     set_run(1, "1", "lr = 0.1\nclip = 0\n");
-    check_page(2, true, none); /* what is off is as what is not there */
+    check_page(2, true, none); /* an option that is off equals an absent one */
     for (int i = 0; i < 2; i++) run[i].text[RUN_MODEL][0] = 0;
     check_page(2, true, none);
 }
@@ -86,7 +86,7 @@ static void test_columns(void **state) {
     free(page);
 }
 
-/* Options without effect are left out of some configurations: nobody could tell. */
+/* Some configurations omit options without effect: their values are unknown. */
 static void test_left_out(void **state) {
     (void)state;
     set_run(0, "1", "clip = 1\n");
@@ -97,7 +97,7 @@ static void test_left_out(void **state) {
     free(page);
 }
 
-/* More than six: a line for each value. */
+/* More than six values: a line for each. */
 static void test_values(void **state) {
     (void)state;
     for (int i = 0; i < RUNS; i++) set_run(i, i == 3 ? "2" : "1", i % 2 ? "lr = 1\n" : "lr = 2\n");
@@ -107,7 +107,7 @@ static void test_values(void **state) {
                "d.h5|lr|2|: in/a.h5, c.h5, e.h5, other/a.h5|1|: b.h5, d.h5, f.h5|");
 }
 
-/* A file of anybody's: no line after the 500th is looked at, and no text of more than 64 KiB. */
+/* An untrusted file: lines after the 500th and texts above 64 KiB are ignored. */
 static void test_hostile(void **state) {
     (void)state;
     static char many[1 << 15], longest[(1 << 16) + 64];
@@ -115,7 +115,7 @@ static void test_hostile(void **state) {
     set_run(0, "1", many);
     set_run(1, "1", "lr = 1\n");
     char *page = differences(2, RUNS, true);
-    assert_non_null(strstr(page, "|key399|1|-|")); /* the rows of a page: 400 */
+    assert_non_null(strstr(page, "|key399|1|-|")); /* a page has at most 400 rows */
     assert_null(strstr(page, "key400"));
     free(page);
     memset(longest, '\n', sizeof longest - 1);

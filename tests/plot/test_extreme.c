@@ -1,5 +1,5 @@
-/* test_extreme.c -- figures of numbers that no figure was made for: each is drawn, or refused in
- * one line, within seconds, and gnuplot does not outlive statplot. */
+/* test_extreme.c -- figures of extreme numbers: each is drawn, or rejected in one line, within
+ * seconds. gnuplot ends with statplot. */
 #include <float.h>
 #include <math.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 enum { STEPS = 200, SITES = 3, SECONDS = 20 };
 
-/* What every recorded number is made of: value i of STEPS. */
+/* Every recorded number is value(i) of a shape, i < STEPS. */
 typedef struct shape {
     const char *name;
     double (*value)(int i);
@@ -91,7 +91,7 @@ static void put_site(sr_recorder *r, int site, double v) {
     sr_put_vector(r, site, SR_sum_gx, &v);
 }
 
-/* loss: that of the loss alone, beside numbers as of any run. */
+/* loss: only the loss has this shape; the other numbers are normal. */
 static void write_run(const shape *s, bool loss) {
     char path[64];
     sr_failure why = {0};
@@ -126,7 +126,7 @@ static int write_runs(void **state) {
     return 0;
 }
 
-/* Drawn without a word of gnuplot's, or refused by us. */
+/* Returns 0 if the figure is drawn without gnuplot errors, or rejected by statplot. */
 static int draw(const char *figure, const char *run, const char *more) {
     program_result r =
         program_run("timeout %d statplot %s %s.h5 -o extreme.svg %s", SECONDS, figure, run, more);
@@ -137,7 +137,7 @@ static int draw(const char *figure, const char *run, const char *more) {
     return bad;
 }
 
-/* The figures that draw axes of every kind: linear, logarithmic, colours, rows of points. */
+/* Figures with axes of every kind: linear, logarithmic, colours, rows of points. */
 static void test_shapes(void **state) {
     (void)state;
     static const char *const figure[] = {"overview", "curves", "fig2", "fig3", "layers"};
@@ -191,7 +191,7 @@ static void test_time_limit(void **state) {
     assert_true(time(NULL) - began < 20);
 }
 
-/* A gnuplot that does not end, and a statplot that is killed. */
+/* A gnuplot that does not end, and a killed statplot. */
 static void test_gnuplot_ends_with_us(void **state) {
     (void)state;
     program_result r = program_run(
@@ -207,7 +207,7 @@ static void test_gnuplot_ends_with_us(void **state) {
     program_free(&r);
 }
 
-/* A report that is told to end tells its processes once, who put their directories away. */
+/* A terminated report terminates its processes once; they remove their directories. */
 static void test_report_told_to_end(void **state) {
     (void)state;
     program_result r = program_run(

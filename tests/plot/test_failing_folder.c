@@ -1,6 +1,6 @@
-/* test_failing_folder.c -- the folder of a report while one call of the system fails: the report before
- * stays until the new one is whole, a file of somebody is never lost, and the next call ends what
- * this one left. In a new place, over an earlier report, where folders cannot be exchanged, and in
+/* test_failing_folder.c -- writes a report's folder while one system call fails. The earlier report
+ * stays until the new one is complete, and user files are never lost. The next call removes
+ * remains. Targets: a new folder; an earlier report; a file system that cannot exchange folders;
  * the working folder, which is filled file by file. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT, RENAME_EXCHANGE */
 #include "testing/failing_deeds.h"
@@ -9,7 +9,7 @@
 #include "plot/report/plot_report_folder.h"
 #include "testing/programs.h"
 
-static bool exchanges; /* this file system can */
+static bool exchanges; /* this file system supports it */
 
 FAILING_CALL(int, chmod, (const char *a, mode_t b), (a, b))
 
@@ -30,7 +30,7 @@ char *mkdtemp(char *path) {
 static const char old_page[] = REPORT_TITLE "</title><img src=\"old.svg\">\n";
 static const char new_page[] = REPORT_TITLE "</title><img src=\"new.svg\">\n";
 
-static bool fills, there; /* the target is the working folder; it has a report before */
+static bool fills, there; /* the target is the working folder; it contains an earlier report */
 
 static void write_in(const char *folder, const char *name, const char *text) {
     char path[3 * PLOT_PATH];
@@ -43,7 +43,7 @@ static void write_in(const char *folder, const char *name, const char *text) {
 }
 
 static void lay_out(void) {
-    static char checkout[4096]; /* where programs are looked for */
+    static char checkout[4096]; /* folder of the programs */
     if (!checkout[0]) assert_non_null(getcwd(checkout, sizeof checkout));
     assert_int_equal(chdir(checkout), 0);
     program_result r = program_run("rm -rf scene; mkdir scene%s", there ? " scene/report" : "");
@@ -69,7 +69,7 @@ static sr_status make_report(sr_failure *why) {
     return status;
 }
 
-/* -- what is left ---------------------------------------------------------------------------- */
+/* -- remaining files ------------------------------------------------------------------------- */
 
 static bool has(const char *name, const char *text) {
     char path[64], found[256] = "";

@@ -1,6 +1,6 @@
-/* test_failing_report.c -- statplot report while one allocation, one call of the system or one file of
- * its own fails: it ends with a reason, and the report before is as it was; or its page is the one
- * without a failure. First the whole program, then the parts of the page in this process. */
+/* test_failing_report.c -- statplot report while one allocation, system call or access to its files
+ * fails. It ends with a reason and keeps the earlier report, or writes the same page as without a
+ * failure. Tests the whole program first, then the parts of the page in this process. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "failing_statplot.h"
 #include "plot/report/plot_report.h"
@@ -15,7 +15,7 @@ static void take_page(const char *name, sr_status status) {
     page_known = true;
 }
 
-/* The first call of each place: a report makes many. */
+/* Fails only the first call at each place: a report makes many. */
 static void fail_firsts(const deed *d, failing_kind kind) {
     static long call[FAILING_PLACES];
     page_known = false;
@@ -33,7 +33,7 @@ static void each_kind(const deed *d) {
 /* -- the program ----------------------------------------------------------------------------- */
 
 static const char mark[] = "<!-- of an earlier call -->";
-static int files; /* of a report, but for kept tables: those of a run that is not known are not */
+static int files; /* report files, except cached tables, which unknown runs lack */
 
 static int count_files(const char *name) {
     struct dirent *entry;
@@ -103,7 +103,7 @@ static void test_program(void **state) {
     each_kind(&d);
 }
 
-/* -- what diagnose does not say -------------------------------------------------------------- */
+/* -- incomplete output of diagnose ----------------------------------------------------------- */
 
 static void answer_with(const char *script, const char *part, bool on_page) {
     sr_failure why = {0};
@@ -119,7 +119,7 @@ static void answer_with(const char *script, const char *part, bool on_page) {
     assert_int_equal(count_entries("drawn"), on_page);
 }
 
-/* A run that is not diagnosed has its figures; a table that is none of diagnose's ends the report. */
+/* A run without diagnosis has its figures; a malformed table of diagnose ends the report. */
 static void test_no_verdict(void **state) {
     (void)state;
     answer_with("#!/bin/sh\ncase $3 in b.h5) echo 'statrec: b.h5: too short' >&2; exit 1;; esac\n"

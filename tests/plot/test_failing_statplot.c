@@ -1,21 +1,21 @@
-/* test_failing_statplot.c -- statplot while one allocation, one call of the system or one file of its
- * own fails: it ends with a reason, or prints what it prints otherwise. The figure or table before
- * stays whole until a whole one takes its place, and nothing is left beside it. */
+/* test_failing_statplot.c -- statplot while one allocation, system call or access to its files
+ * fails. It ends with a reason, or prints the same as without a failure. A complete figure or table
+ * replaces the earlier one, and no other file remains. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "failing_statplot.h"
 
 static const char earlier[] = "of somebody\n";
 static const char *output;  /* in drawn/, or NULL */
-static char whole[1 << 16]; /* what a call without a failure writes there */
+static char whole[1 << 16]; /* its content after a call without failure */
 static bool whole_known;
-static bool keeps; /* the folder in which it works */
+static bool keeps; /* --keep: the working folder stays */
 
 static void lay_out(void) {
     empty_folder("work"), empty_folder("drawn");
     if (output) program_write(output, earlier);
 }
 
-/* A call that fails leaves nothing of its own; a removal that fails is no failure. */
+/* A failed call leaves no files; a failed removal is no failure. */
 static void look(const char *after, sr_status status) {
     char text[sizeof whole] = "";
     if (status != SR_OK && !keeps && count_entries("work")) complain(after, "a folder is left");
@@ -60,7 +60,7 @@ static void test_figure(void **state) {
     each_way("statplot fig2 a.h5 b.h5 -o drawn/figure.pdf", "drawn/figure.pdf");
 }
 
-/* Only what SVG has beyond PDF: each kind of it is enough. */
+/* Only SVG features that PDF lacks: one of each kind is enough. */
 static void test_svg(void **state) {
     (void)state;
     keeps = true;

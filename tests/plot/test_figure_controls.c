@@ -1,5 +1,4 @@
-/* statplot: what users change about any figure has an effect, and is refused where it means
-   nothing. */
+/* statplot: options that change any figure have an effect, or are rejected. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include "testing/check.h"
 #include "testing/programs.h"
 
-/* nine.gp draws nine points of stat-nine, which prints what it was told into `words`. */
+/* nine.gp draws nine points of stat-nine, which prints its arguments into `words`. */
 static int write_templates(void **state) {
     (void)state;
     write_small_run(program_file("run.h5"), 6, true);
@@ -32,7 +31,7 @@ static int write_templates(void **state) {
 #define CV     "statplot fig2 \"$STATREC_SAMPLES\"/cv_bn.h5 "
 #define KEPT_D "d=$(sed -n 's/^statplot: kept //p' kept) && "
 
-/* Tells what the command printed when it does not do. */
+/* Runs the command; fails with its output if it fails. */
 static void check_shell(const char *command) {
     program_result r = program_run("%s", command);
     if (r.status) fail_msg("%s: exit %d: %s%s", command, r.status, r.out, r.err);
@@ -68,7 +67,8 @@ static void test_axes(void **state) {
     check_refused(CV "--yrange a:b -o x.svg", "is not FROM:TO");
 }
 
-/* Medians of five around each: 100 is gone, its neighbours stay whole; nan stays nan. */
+/* Medians of five values around each: 100 disappears, its neighbours are unchanged; nan stays
+ * nan. */
 static void test_smooth(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -102,7 +102,7 @@ static void test_steps(void **state) {
     check_refused("stat-tid run.h5 --phase 7:9", "--phase 7:9: run.h5 has 6 steps");
     check_refused("stat-tid run.h5 --phase 4:2", "--phase: '4:2' is not all,");
     check_refused(CV "--steps 9:3", "--steps: '9:3' is not FROM:TO");
-    /* epochs 0.48 to 0.65, on axes of these alone; one evaluation */
+    /* epochs 0.48 to 0.65, on axes of this range; one evaluation */
     check_shell("for f in curves converge modes; do\n"
                 "  statplot $f \"$STATREC_SAMPLES\"/nlp_ln.h5 \"$STATREC_SAMPLES\"/nlp_bn.h5 "
                 "--steps 90:120 "
@@ -131,8 +131,8 @@ static void test_size_and_title(void **state) {
                 "--size 1x1 -o x.svg 2>said && grep -q 'leaves no room for the panels' said");
 }
 
-/* The text widths of venues; panels that do not fit side by side come one below the other, and the
-   figure is higher then. A size of the user's is kept. */
+/* Text widths of venues. Panels that do not fit side by side are stacked, and the figure is higher.
+ * A user's size is kept. */
 static void test_venues(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -164,7 +164,7 @@ static void test_labels(void **state) {
                 "grep -q '>one/x/run.h5<' l.svg && grep -q '>two/x/run.h5<' l.svg");
 }
 
-/* Labels too long for their place keep what makes them differ; others lose their middle. */
+/* Labels that are too long keep the parts that differ; others are cut in the middle. */
 static void test_long_labels(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -179,7 +179,7 @@ static void test_long_labels(void **state) {
     check_shell("statplot fig6 \"$STATREC_SAMPLES\"/nlp_ln.h5 \"$STATREC_SAMPLES\"/nlp_bn.h5 "
                 "\"$STATREC_SAMPLES\"/nlp_pnv.h5 --labels '" BEGIN "1" END "," BEGIN "2" END
                 ",another one" END "' -o l.svg && grep -q '>seed 1, and an' l.svg && grep -q "
-                "'>seed 2, and an' l.svg && grep -q '>and an end' l.svg"); /* parts go first */
+                "'>seed 2, and an' l.svg && grep -q '>and an end' l.svg"); /* cuts parts first */
     check_shell("statplot tiddepth \"$STATREC_SAMPLES\"/nlp_bn.h5 \"$STATREC_SAMPLES\"/nlp_rbn.h5 "
                 "--labels '" BEGIN "1" END "," BEGIN "2" END "' --size 3.3x3 -o l.svg && "
                 "grep -q '>seed 1, and' l.svg && grep -q '>seed 2, and' l.svg");
@@ -193,7 +193,7 @@ static void test_long_labels(void **state) {
                 "grep -q '>…seed 1, and' l.svg && grep -q '>…seed 2, and' l.svg");
 }
 
-/* Three lines beside a row of several marks; without a space a line ends behind a hyphen. */
+/* Three lines beside a row of several marks; a line without spaces ends after a hyphen. */
 static void test_lines_of_names(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -219,7 +219,7 @@ static void write_heads(const char *name, int heads) {
     run_finish(r);
 }
 
-/* The name of the data as in tables, and words for a size that was left open. */
+/* Data have their name from tables; an unset size has a word. */
 static void test_names(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -244,7 +244,7 @@ static void test_names(void **state) {
         "|| exit 1; done");
 }
 
-/* Sample runs are told on stderr and in the picture. */
+/* Sample runs are named on stderr and in the figure. */
 static void test_sample_runs(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -268,7 +268,7 @@ static void test_formats(void **state) {
     check_shell("statplot fig2 -o - >shown && test -s shown && ! grep -q '{' shown");
 }
 
-/* Markup goes into files and pipes, not onto a terminal. */
+/* Markup is written to files and pipes, not to a terminal. */
 static void test_terminal(void **state) {
     (void)state;
     if (system("command -v script >/dev/null 2>&1") != 0) {
@@ -280,8 +280,8 @@ static void test_terminal(void **state) {
                 "grep -q 'is not for a terminal' shown && ! grep -q 'LN' shown");
 }
 
-/* The line of a task goes through the means of its runs, which are drawn: two runs have as many
-   sites. */
+/* A task's line connects the means of its runs, which are also drawn: two runs have equal numbers
+ * of sites. */
 static void test_replaced_means(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -291,8 +291,8 @@ static void test_replaced_means(void **state) {
                 "test $(grep -c '<use .*gpPt6.*scale(0.75)' means.svg) = 10");
 }
 
-/* The help of a figure has every option that it takes, and no other; it is the figure's own, on
- * either side of its name. */
+/* A figure's help lists all its options and no others, whether --help is before or after the
+ * figure's name. */
 static void test_help(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

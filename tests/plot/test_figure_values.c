@@ -1,9 +1,8 @@
-/* test_figure_values.c -- every figure draws what its analysis prints: figures of training.
+/* test_figure_values.c -- every figure draws the values of its analysis: figures of training.
  *
- * For each figure: a mark inside its panel at the place of every value that the stat-* program
- * prints, with the factor that the label of the axis promises; the labels of the axes; the grey box
- * of the burn-in where it belongs. Runs are so short that a bucket holds one step, or have few
- * values per site.
+ * For each figure: every value that the stat-* program prints has a mark inside the panel. The
+ * factor in the axis label scales it. Also the labels of the axes and the grey box of the burn-in.
+ * Runs are so short that a bucket contains one step, or have few values per site.
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +31,7 @@ static void test_tid(void **state) {
     check_says(d, "burn-in");
     check_says(d, "stem");
     program_free(&t);
-    /* Seven sites are told by the legend, nineteen by a bar of their depths. */
+    /* The legend names seven sites; nineteen have a bar of their depths. */
     static const char *const named[] = {"encoder.0.norm1", "encoder.0.norm2", "encoder.1.norm1",
                                         "encoder.1.norm2", "encoder.2.norm1", "encoder.2.norm2",
                                         "encoder.final"};
@@ -265,7 +264,8 @@ static void test_theorem1(void **state) {
     program_free(&t);
 }
 
-/* In the field of a step, which ends where its step does; not far from where it begins. */
+/* Returns a percent inside a step's field, shortly after its start; the field ends at the step's
+ * end. */
 static double field_of(const program_result *t, int row) {
     return table_real(t->out, row, "percent") - 80.0 / FEW_STEPS;
 }
@@ -317,7 +317,7 @@ static void test_overview(void **state) {
     }
     check_says(d, "toy, bn, numbers, seed 4");
     program_free(&t), program_free(&v), program_free(&s);
-    d = drawing_make("statplot overview bare.h5"); /* what is not recorded has no panel */
+    d = drawing_make("statplot overview bare.h5"); /* values that are not recorded have no panel */
     check_title(d, 2, "learning rate");
     check_title(d, 3, map[0].title);
 }
@@ -360,7 +360,7 @@ static void test_ranks(void **state) {
     program_free(&t);
 }
 
-/* Excesses of one step each; the infinite one of no step. */
+/* Excesses of one step each; the infinite one belongs to no step. */
 static void test_amgm(void **state) {
     (void)state;
     const drawing *d = drawing_make("statplot amgm few.h5 --stat sigma2_B --site stem");
@@ -396,8 +396,8 @@ static void test_curves(void **state) {
     check_axes(d, 2, "epoch", "validation loss (nats)");
 }
 
-/* Epochs after the first tenth: 0.1 + 0.19; the last panel has the second run's evaluations less
-   the first's. */
+/* Epochs after the first tenth: 0.1 + 0.19. The last panel shows the second run's evaluations minus
+ * the first's. */
 static void test_converge(void **state) {
     (void)state;
     const drawing *d = drawing_make("statplot converge few.h5 other.h5");

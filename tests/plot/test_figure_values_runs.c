@@ -1,5 +1,5 @@
-/* test_figure_values_runs.c -- as test_figure_values.c: figures of sites and their features, and
-   of the ends of runs. */
+/* test_figure_values_runs.c -- continues test_figure_values.c: figures of sites and their features,
+ * and of the ends of runs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,11 +95,11 @@ static void test_fig6(void **state) {
                    table_real(u.out, row, "relative") - table_real(t.out, row, "relative"));
     check_axes(d, 2, "index", "difference to ln");
     program_free(&t), program_free(&u);
-    d = drawing_make("statplot fig6 " SAMPLE("nlp_ln")); /* nothing to be compared with */
+    d = drawing_make("statplot fig6 " SAMPLE("nlp_ln")); /* no second run to compare with */
     check_axes(d, 1, "index", "si / s1");
 }
 
-/* Boxes reach 0.275 to both sides of the site; the line at 1 from end to end. */
+/* Boxes extend 0.275 to both sides of the site; the line at 1 from end to end. */
 static void test_fig7(void **state) {
     (void)state;
     static const struct {
@@ -127,7 +127,7 @@ static void test_pairs(void **state) {
     program_free(&t);
 }
 
-/* Rows are 0.18 apart around the run's own; y is from the top. */
+/* Rows are 0.18 apart around the run's position; y is from the top. */
 static void test_batchmix(void **state) {
     (void)state;
     static const struct {
@@ -144,7 +144,7 @@ static void test_batchmix(void **state) {
     for (int i = 0; i < 5; i++) {
         const reading row = place_plus(of[i].row - 1); /* the only row of its part */
         check_rows(d, 2, MARK_POINT, of[i].look, &t, of[i].part, percent_of("tid"), row);
-        if (i == 0) continue; /* its share is 0 by definition */
+        if (i == 0) continue; /* its fraction is 0 by definition */
         check_rows(d, 1, MARK_POINT, of[i].look, &t, of[i].part, percent_of("share"), row);
         check_rows(d, 1, MARK_LINE, of[i].look, &t, of[i].part, percent_of("low"), row);
         check_rows(d, 1, MARK_LINE, of[i].look, &t, of[i].part, percent_of("high"), row);
@@ -184,7 +184,7 @@ static void test_alpha(void **state) {
 
 /* -- runs -------------------------------------------------------------------------------------- */
 
-/* nlp_ln and nlp_bn recorded no training loss of fixed batches: two panels. */
+/* nlp_ln and nlp_bn have no recorded training loss of fixed batches: two panels. */
 static void test_gap(void **state) {
     (void)state;
     const drawing *d = drawing_make("statplot gap " SAMPLE("nlp_ln") " " SAMPLE("nlp_bn"));
@@ -202,7 +202,7 @@ static void test_gap(void **state) {
     program_free(&t);
 }
 
-/* Two tasks, and no training loss: a row a run, the discrepancy 0.2 above the difference. */
+/* Two tasks without training loss: one row per run, the discrepancy 0.2 above the difference. */
 static void test_parts(void **state) {
     (void)state;
 #define TASKS SAMPLE("nlp_ln") " " SAMPLE("nlp_bn") " " SAMPLE("cv_ln") " " SAMPLE("cv_bn")
@@ -252,7 +252,7 @@ static void test_fig5(void **state) {
     program_free(&t);
 }
 
-/* A run without steps whose evaluations say the same. */
+/* Writes a run whose only evaluation has the same value for every name. */
 static void write_evaluation(const char *path, const char *names, double value) {
     sr_recorder *r = run_create(program_file(path), run_options());
     run_add_metrics(r);
@@ -261,7 +261,7 @@ static void write_evaluation(const char *path, const char *names, double value) 
     run_finish(r);
 }
 
-/* An axis of percents ends at 100, another does not. */
+/* An axis of percents ends at 100; other axes do not. */
 static void check_ends_of_percents(void) {
     write_evaluation("sure.h5", "valid_accuracy", 100);
     write_evaluation("loss.h5", "valid_loss", 100);

@@ -1,5 +1,5 @@
-/* test_layouts.c -- where panels are on pages of one and two columns, and whether the sample runs of
-   a figure differ to the eye. */
+/* test_layouts.c -- positions of panels on pages of one and two columns, and visible differences
+ * between the sample runs of a figure. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static int write_runs(void **state) {
     return 0;
 }
 
-/* Fails unless panels first .. last (from 1) are in rows of so many, from left to right. */
+/* Fails unless panels first .. last (from 1) are in rows of `columns`, from left to right. */
 static void check_grid(const drawing *d, int first, int last, int columns) {
     for (int i = first; i < last; i++) {
         const svg_panel *a = &d->panel[i - 1], *b = &d->panel[i];
@@ -36,7 +36,7 @@ static void check_grid(const drawing *d, int first, int last, int columns) {
     }
 }
 
-/* -- modes: six runs, one of them short ------------------------------------------------------------ */
+/* -- modes: six runs, one of them short ---------------------------------------------------- */
 
 #define SIX_RUNS "run1.h5 run2.h5 run3.h5 run4.h5 run5.h5 short.h5"
 
@@ -75,7 +75,7 @@ static void test_modes(void **state) {
     for (int r = 1; r <= SIX; r++) check_run_of_modes(d, r);
 }
 
-/* -- compare, layers, theorem1 ---------------------------------------------------------------------- */
+/* -- compare, layers, theorem1 ------------------------------------------------------------- */
 
 static void write_sites(const char *name, int sites) {
     sr_recorder *r = run_create(program_file(name), run_options());
@@ -95,7 +95,7 @@ static void write_sites(const char *name, int sites) {
     run_finish(r);
 }
 
-/* As few cells empty as may be. */
+/* As few empty cells as possible. */
 static void test_compare(void **state) {
     (void)state;
     static const struct {
@@ -142,7 +142,7 @@ static void test_below(void **state) {
     }
 }
 
-/* -- names ------------------------------------------------------------------------------------------ */
+/* -- names --------------------------------------------------------------------------------- */
 
 static bool says(const drawing *d, const char *text) {
     for (int i = 0; i < d->texts; i++)
@@ -150,7 +150,7 @@ static bool says(const drawing *d, const char *text) {
     return false;
 }
 
-/* No name that a figure of sample runs shows is cut on a page of one column. */
+/* On a page of one column, figures of sample runs cut no name. */
 static void test_nothing_cut(void **state) {
     (void)state;
     program_result r = table_of("statrec list figures | grep -v 'table: ' | cut -f1");
@@ -171,7 +171,7 @@ static void test_nothing_cut(void **state) {
     assert_false(says(d, "stage1.0.norm1"));
 }
 
-/* Sites whose names gnuplot, a table or a list of words would take for something else. */
+/* Site names that gnuplot, a table or a list of words would misread. */
 enum { NAMES_STEPS = 60 }; /* longer than the burn-in */
 static void write_names(void) {
     static const char *const name[] = {"a%b_c", "back\\slash", "sp ace"};
@@ -207,7 +207,7 @@ static void test_names(void **state) {
     assert_false(says(drawing_make("statplot compare run1.h5 names.h5"), "median of"));
 }
 
-/* -- burn-in, looks, labels of tics ------------------------------------------------------------------ */
+/* -- burn-in, line styles, tick labels ----------------------------------------------------- */
 
 static const drawing_text *text_of(const drawing *d, const char *text) {
     for (int i = 0; i < d->texts; i++)
@@ -220,7 +220,7 @@ static const char all_and_some[] =
     "Grey: burn-in of all runs; light grey: of some. Vertical lines: "
     "where the burn-in of a run ends.";
 
-/* Each run's ends where its line is; the word stands in a grey that leaves no place beside it. */
+/* Each run's burn-in ends at its line; its label is inside the grey if no space is beside it. */
 static void test_burn_in(void **state) {
     (void)state;
     write_few_run(&(few_run){.name = "slow.h5", .norm = "bn", .alpha = 0.99, .scale = 1});
@@ -252,7 +252,7 @@ static void test_looks(void **state) {
     }
 }
 
-/* Beside labels like 1.5 x 10^19 the name of the axis is not cut. */
+/* Beside labels like 1.5 x 10^19 the axis name is not cut. */
 static void test_wide_tics(void **state) {
     (void)state;
     static const char *const figure[] = {"curves", "modes", "tidloss"};
@@ -268,12 +268,12 @@ static void test_wide_tics(void **state) {
     }
 }
 
-/* -- sample runs ------------------------------------------------------------------------------------ */
+/* -- sample runs --------------------------------------------------------------------------- */
 
-enum { ZERO = 8 }; /* the look of the line at 0 in a panel of differences */
+enum { ZERO = 8 }; /* the line style of the line at 0 in a panel of differences */
 
-/* The largest vertical distance of two lines at one place, as a fraction of the height of the panel; 0:
- * of any panel. */
+/* Returns the largest vertical distance of two lines at one x, as a fraction of the panel's height.
+ * panel 0: any. */
 static double apart(const drawing *d, int panel, int look_a, int look_b) {
     static const unsigned colour[] = {[1] = 0x0072B2, 0xD55E00, 0x009E73, [ZERO] = 0x999999};
     double most = 0;
@@ -296,7 +296,7 @@ static double apart(const drawing *d, int panel, int look_a, int look_b) {
     return most;
 }
 
-/* Without run files a figure shows what it is for: no two runs coincide. */
+/* The sample runs show a figure's purpose: no two of them coincide. */
 static void test_samples_differ(void **state) {
     (void)state;
     static const struct {
@@ -307,7 +307,7 @@ static void test_samples_differ(void **state) {
               {"depth", 2, 1},  {"condition", 3, 0}};
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         char command[64];
-        /* the lower panel of fig6: less the first run, which is the line at 0 */
+        /* the lower panel of fig6: minus the first run, which is the line at 0 */
         const bool differences = strcmp(of[i].figure, "fig6") == 0;
         snprintf(command, sizeof command, "statplot %s", of[i].figure);
         const drawing *d = drawing_make(command);
@@ -318,7 +318,7 @@ static void test_samples_differ(void **state) {
     }
 }
 
-/* Three sizes of a micro-batch, and the course of a text model's features. */
+/* Three micro-batch sizes, and the course of a text model's features. */
 static void test_enough_points(void **state) {
     (void)state;
     const drawing *d = drawing_make("statplot fig5");

@@ -1,4 +1,4 @@
-/* test_many_runs.c -- {runs} in an analysis' command stands for as many runs as there are. */
+/* test_many_runs.c -- {runs} in an analysis' command is replaced by all runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { RUNS = 1500 };
 
-/* The words that the command got are its output, told apart by blanks. */
+/* Counts the command's arguments, which are its output, separated by blanks. */
 static int words_of(const char *path, const char *last) {
     static char line[64 * RUNS];
     int words = 0;

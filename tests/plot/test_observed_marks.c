@@ -1,4 +1,4 @@
-/* Tables and figures say of which runs the batch statistics are only observed. */
+/* Tables and figures mark runs whose batch statistics are only observed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void write_run(const char *name, const char *norm, sr_family family, bool
              &why);
 }
 
-/* Below a site of bn, above one that is observed. */
+/* A site of bn, followed by an observed one. */
 static void write_mixed(const char *name) {
     sr_recorder *r = run_create(program_file(name), run_options());
     for (int site = 0; site < 2; site++)
@@ -129,7 +129,7 @@ static void test_tables(void **state) {
     program_free(&r);
 }
 
-/* "last-bn" is an observed site where no site is normalized over the batch, with a warning. */
+/* "last-bn" is an observed site if no site is normalized over the batch, with a warning. */
 static void test_last_bn(void **state) {
     (void)state;
     static const char warning[] = "no site is normalized over the batch; last-bn is ";
@@ -148,7 +148,7 @@ static void test_last_bn(void **state) {
     program_free(&r);
 }
 
-/* In the script: what a picture says depends on the fonts of the machine. */
+/* Checks the script: the picture depends on the machine's fonts. */
 static void check_script(const char *arguments, const char *label, const char *full) {
     program_result r = program_run("dir=$(statplot %s -o x.svg --keep 2>&1 | sed 's/.*kept //'); "
                                    "cat $dir/*.gp; rm -r $dir",
@@ -179,7 +179,7 @@ static void test_figures(void **state) {
     check_script("converge bn.h5 ln.h5", "run_label[2] = 'ln'\n", "");
 }
 
-/* The overview draws statistics of both kinds and marks each by itself. */
+/* The overview draws statistics of both kinds and marks each separately. */
 static void test_overview(void **state) {
     (void)state;
     static const struct {
@@ -196,7 +196,7 @@ static void test_overview(void **state) {
     }
 }
 
-/* A site of each kind, with the same vectors and one step. */
+/* A site of each kind, with equal vectors and one step. */
 static void write_kinds(const char *name) {
     static const sr_site site[] = {
         {.size = sizeof(sr_site),
@@ -232,7 +232,7 @@ static void write_kinds(const char *name) {
     run_finish(r);
 }
 
-/* From vectors where the formula holds: at observed sites that of bn. 4/sqrt(4) * 4/2 = 4. */
+/* From vectors where the formula applies: bn's formula at observed sites. 4/sqrt(4) * 4/2 = 4. */
 static void test_from_vectors(void **state) {
     (void)state;
     write_kinds("kinds.h5");

@@ -1,6 +1,6 @@
-/* test_process_list.c -- programs and calls that are run side by side: all of them, the first
- * failure in the order of the list, failures that are kept apart, no more than there are
- * processors, and none after a signal. */
+/* test_process_list.c -- runs programs and calls in parallel. All of them run, at most one per
+ * processor, and none after a signal. The first failure in list order is returned; other failures
+ * are kept apart. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS beside POSIX */
 #include <dlfcn.h>
 #include <errno.h>
@@ -71,8 +71,8 @@ static void a_failure_ends_the_list(void **state) {
     p[1] = (plot_process){.argv = sh, .errors = errors[1]};
     assert_int_equal(plot_process_run_all(p, JOBS + 2, NULL, &why), SR_IO);
     check_failure(&why, SR_IO, "cannot find the program no-such-program");
-    assert_int_equal(shared[JOBS - 1], 0); /* the last was not begun */
-    assert_int_equal(shared[JOBS], 0);     /* and nothing is left running */
+    assert_int_equal(shared[JOBS - 1], 0); /* the last job was not started */
+    assert_int_equal(shared[JOBS], 0);     /* no process is still running */
 }
 
 static int nested_list(void *context) {
@@ -92,7 +92,7 @@ static void lists_in_a_list_have_one_lane(void **state) {
     assert_int_equal(shared[JOBS + 1], 1);
 }
 
-/* Prints its words; fails when it has not the signals of a program. */
+/* Prints its arguments; reports SIGTERM if it lacks the default handler. */
 static int linked_main(int argc, char **argv) {
     struct sigaction term;
     for (int i = 0; i < argc; i++) printf("%s%c", argv[i], i + 1 < argc ? ' ' : '\n');
@@ -134,7 +134,7 @@ static void a_linked_program_is_not_looked_for(void **state) {
     assert_int_equal(plot_process_run(&p, &why), SR_LIBRARY);
     check_failure(&why, SR_LIBRARY, "fails as told");
     check_line(output, "no-such-program a a\n");
-    p.argv = other; /* of a path, whatever its last word */
+    p.argv = other; /* a path is not linked, whatever its last part */
     why = (sr_failure){0};
     check_ok(plot_process_run(&p, &why), &why);
     check_line(output, "a\n");
@@ -142,7 +142,7 @@ static void a_linked_program_is_not_looked_for(void **state) {
     signal(SIGTERM, SIG_DFL);
 }
 
-/* Whoever starts statplot may ignore the ends of processes, and programs inherit that. */
+/* The parent of statplot may ignore SIGCHLD, and programs inherit that. */
 static void ends_are_waited_for(void **state) {
     (void)state;
     plot_process p[JOBS];
@@ -163,7 +163,7 @@ static void check_cannot(plot_process p, sr_status status, const char *part) {
     check_failure(&why, status, part);
 }
 
-/* In the process, before its program. */
+/* Failures in the child process, before its program starts. */
 static void what_cannot_be_begun(void **state) {
     (void)state;
     static char program[] = "true", folder[] = "/", named[] = "/no/such/program", c[] = "-c";
@@ -212,8 +212,8 @@ static void a_full_system(void **state) {
     no_processes = false;
 }
 
-/* What begins after a signal could not put its things away: it has the handlers that are left. The
- * last test: a signal is noted for good. */
+/* A process started after a signal could not clean up: the handlers have run. This is the last
+ * test, because a signal stays noted. */
 static void nothing_begins_after_a_signal(void **state) {
     (void)state;
     plot_process p[JOBS];

@@ -1,5 +1,5 @@
-/* test_refused_runs.c -- runs that an analysis refuses in a report. A table of {run} refuses all of
- * them at once, one of {run1} or {run2} the first alone. Analyses of all runs wait for them. */
+/* test_refused_runs.c -- runs that an analysis in a report rejects. A table of {run} rejects all of
+ * them at once, one of {run1} or {run2} only the first. Analyses of all runs wait for them. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 
 enum { RUNS = 4 };
 
-/* A program that notes each start in `starts` and refuses each word that starts with "bad". */
+/* A program that logs each start in `starts` and fails for each word that starts with "bad". */
 static char program[4096], starts_file[4096];
 static char run[] = "{run}", runs[] = "{runs}", run1[] = "{run1}", run2[] = "{run2}";
 static sr_failure refusal[RUNS];
@@ -39,7 +39,7 @@ static int starts(void) {
     return lines;
 }
 
-/* The first failure of these tables for runs good1, bad2, good3, bad4. */
+/* Returns the first failure of these tables for runs good1, bad2, good3, bad4. */
 static sr_failure make_tables(plot_template *t, bool report) {
     static char path[RUNS][8] = {"good1", "bad2", "good3", "bad4"};
     plot_run of[RUNS] = {0};
@@ -81,7 +81,7 @@ static void all_refused_runs_are_named_and_others_wait(void **state) {
     assert_int_equal(starts(), RUNS + RUNS + 1);
 }
 
-/* The second run may fit in the place of the first. */
+/* The second run may fit in place of the first. */
 static void the_first_refusal_counts_where_places_differ(void **state) {
     (void)state;
     static char bad[] = "bad";

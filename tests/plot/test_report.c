@@ -1,5 +1,4 @@
-/* test_report.c -- statplot report: what its page holds of one run and of many, and in which order.
- */
+/* test_report.c -- statplot report: content and order of its page, for one run and for many. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,14 +6,14 @@
 #include "statplot_runs.h"
 #include "testing/check.h"
 
-/* Where the text begins in the page; fails without it. */
+/* Returns the text's offset in the page; fails without it. */
 static long place_of(const char *page, const char *text) {
     const char *at = strstr(page, text);
     if (!at) fail_msg("the page has no '%s'", text);
     return at - page;
 }
 
-/* Fails unless the texts are in the page in this order. */
+/* Fails unless the page contains the texts in this order. */
 static void check_order(const char *path, const char *const *text, int count) {
     program_result r = program_run("cat %s", path);
     long before = -1;
@@ -31,7 +30,7 @@ static void test_report(void **state) {
     if (!have_gnuplot()) skip();
     check_run("statplot report cv.h5 nlp.h5 -o report");
     check_run("cd report; test -s fig2.svg && test -s layers.1.svg && test -s layers.2.svg");
-    /* every file is named by the page, and every named file is there */
+    /* the page names every file, and every named file exists */
     check_run(
         "cd report; sed -n 's/.*<img[^>]* src=.\\([^ \"]*svg\\).*/\\1/p' index.html | xargs ls "
         ">/dev/null");
@@ -45,10 +44,10 @@ static void test_report(void **state) {
         "grep -q \"href=.$t.tsv\" index.html || exit 1; done");
     check_run("cd report; grep -q '<td>late</td><td>dist_psi2</td>' index.html");
     check_run("cd report; grep -q '<dt>tid_var</dt>\\|<dt>median</dt>' index.html");
-    /* no table is wider than the page: a dozen columns beside each other, and long words break */
+    /* no table is wider than the page: at most a dozen columns, and long words break */
     check_run("cd report; grep -o '<thead>.*</thead>' index.html | awk 'gsub(/<th[ >]/, \"\") > 12 "
               "{ wide = 1 } END { exit wide || NR < 5 }'");
-    /* nothing comes from anywhere else */
+    /* the page loads nothing from elsewhere */
     check_run("cd report; test $(ls | grep -c stderr) = 0; ! grep -q 'https\\?:\\|<script' "
               "index.html");
     check_run("statplot report nlp.h5 nlp.h5 -o same && grep -q 'no difference shown' "
@@ -61,8 +60,8 @@ static void test_report(void **state) {
     assert_false(exists("none"));
 }
 
-/* Drawings of the report before are taken over where gnuplot would make the same; never one of a
-   run that changed, nor one that somebody changed. */
+/* Drawings of the earlier report are reused if gnuplot would draw the same. Not reused: drawings of
+ * a changed run, drawings changed by a user. */
 static void test_report_again(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -83,8 +82,8 @@ static void test_report_again(void **state) {
 #undef COUNTED
 }
 
-/* A stand-in for the interpreter writes the file that it is asked for, with the names of the runs;
-   without an interpreter the report is as ever, and one line says what to install. */
+/* A script replaces the interpreter: it writes the requested file with the names of the runs.
+ * Without an interpreter the report is unchanged, and one line names what to install. */
 static void test_report_interactive(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -100,8 +99,8 @@ static void test_report_interactive(void **state) {
     check_fails("statplot fig2 cv.h5 --interactive", 2, "--interactive applies to report alone");
 }
 
-/* The answer comes first: runs, verdicts, three figures, differences; then the questions; the runs
-   at the end, their differences first. */
+/* The answers are first: runs, verdicts, three figures, differences. The questions follow; the runs
+ * are at the end, their differences first. */
 static void test_report_order(void **state) {
     static const char *const order[] = {"<h1>",
                                         "<table class=\"runs\">",
@@ -134,14 +133,14 @@ static void test_report_order(void **state) {
     /* a line for each run: task, model, norm, steps, state, last metric */
     check_run("cd order; grep -q '>nlp.h5</a></th><td>[^<]*iwslt14</td><td>transformer</td><td>bn"
               "</td><td class=\"n\">1000</td><td>complete</td><td>valid_' index.html");
-    /* the contents lead to every figure and question */
+    /* the contents link to every figure and question */
     check_run(
         "cd order; sed -n '/<nav/,/<.nav>/p' index.html | grep -o 'href=\"#[^\"]*' | "
         "cut -c 8- | while read -r id; do grep -q \"id=.$id\\\"\" index.html || exit 1; done");
 }
 
-/* The verdict is the one that statrec diagnose prints, with its severity's colour; the weightiest
-   finding is the first, and the figures are of the findings. */
+/* The verdict is the output of statrec diagnose in its severity's colour. The most severe finding
+ * is first, and the figures belong to the findings. */
 static void test_report_verdict(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -170,7 +169,7 @@ static void test_report_verdict(void **state) {
               "|| exit 1; done <shown");
 }
 
-/* Names of run files are text. */
+/* Names of run files are plain text. */
 static void test_report_hostile(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -182,7 +181,7 @@ static void test_report_hostile(void **state) {
               "hostile/index.html && ! grep -q '<img src=x' hostile/index.html && "
               "grep -q 'class=.long.><a href=.#report-run-3.>' hostile/index.html");
     assert_false(exists("tick") || exists("dollar") || exists("quote"));
-    /* every tag is closed, and nothing of a file's is one: the page is XML too */
+    /* every tag is closed, and text from a file adds none: the page is XML too */
     check_run("command -v python3 >/dev/null || exit 0; python3 -c 'import sys; "
               "import xml.etree.ElementTree as tree\n"
               "page = tree.parse(\"hostile/index.html\")\n"
@@ -191,7 +190,7 @@ static void test_report_hostile(void **state) {
               "\"on\") for a in e.attrib) for e in page.iter()))'");
 }
 
-/* A figure that these runs cannot fill is named at the end with the reason, and nowhere else. */
+/* A figure without data in these runs is named only at the end, with the reason. */
 static void test_report_lacking(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -202,7 +201,8 @@ static void test_report_lacking(void **state) {
     check_run("! grep -q 'q-gradient' bare/index.html");
 }
 
-/* What differs between the runs: a column for each of few, the runs behind each value of many. */
+/* Differences between the runs: few runs have a column each; for many, each value lists its
+ * runs. */
 static void test_report_differences(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -218,8 +218,8 @@ static void test_report_differences(void **state) {
               "n5.h5, n6.h5</td>' differ/index.html");
 }
 
-/* Of many runs the first ones get what is of one run, and lines; tables, and figures with a point
- * for each, hold all. */
+/* With many runs, only the first ones get figures of one run, and lines. Tables, and figures with a
+ * point per run, contain all. */
 static void test_report_of_many(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -239,7 +239,7 @@ static void test_report_of_many(void **state) {
     check_fails("statplot curves many1.h5 --max-runs 2", 2, "max-runs");
 }
 
-/* Images and text have figures of their own; narrow figures stay narrow. */
+/* Images and text have separate figures; narrow figures stay narrow. */
 static void test_report_tasks(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

@@ -1,5 +1,6 @@
-/* test_report_folder.c -- the folder of statplot report: the old one stays whole until the new one
- * is, stale files go, files of others stay, and a dead call leaves nothing that lasts. */
+/* test_report_folder.c -- the folder of statplot report. The earlier report stays until the new one
+ * is complete, stale files are removed, other files stay. A killed call leaves no permanent
+ * remains. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -8,8 +9,8 @@
 #include "statplot_runs.h"
 #include "testing/check.h"
 
-/* Starts `command` in a process group of its own, sends the signal to all of it after so many
- * milliseconds, and returns the wait status. */
+/* Starts `command` in a new process group and signals the group after some milliseconds. Returns
+ * the wait status. */
 static int interrupted(const char *command, int number, int milliseconds) {
     const struct timespec pause = {.tv_nsec = milliseconds * 1000000L};
     int state;
@@ -24,7 +25,7 @@ static int interrupted(const char *command, int number, int milliseconds) {
     return state;
 }
 
-/* Of other runs: no figure and no table of the report before is missing or another's. */
+/* Interrupts a report of other runs: the earlier report keeps all its figures and tables. */
 static void test_interrupted(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -40,8 +41,8 @@ static void test_interrupted(void **state) {
     }
 }
 
-/* kill -9 leaves folders, and the report before; the next call removes them, of reports in this
-   place and of figures. */
+/* kill -9 leaves temporary folders and the earlier report. The next call removes the temporary
+ * folders of reports and figures. */
 static void test_killed(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -57,7 +58,7 @@ static void test_killed(void **state) {
               "= 0 && test $(ls -A ends | wc -l) = 0");
 }
 
-/* A call that lives keeps its folders. */
+/* A running call keeps its folders. */
 static void test_beside(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -67,7 +68,7 @@ static void test_beside(void **state) {
               "test -s beside/index.html && test $(ls -A ends | wc -l) = 0");
 }
 
-/* The figures and tables that only the old page names go; what somebody put there stays. */
+/* Figures and tables that only the old page names are removed; a user's files stay. */
 static void test_stale(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -81,7 +82,7 @@ static void test_stale(void **state) {
               "index.html || exit 1; done; test $(ls -A .. | grep -c '^.stale') = 0");
 }
 
-/* A page or a file of somebody's is not replaced without --force. */
+/* A user's page or file is not replaced without --force. */
 static void test_theirs(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -101,7 +102,7 @@ static void test_theirs(void **state) {
     check_run("test $(cat file) = mine");
 }
 
-/* A link, the working folder and a folder below a closed parent are filled where they are. */
+/* A link, the working folder and a folder in a read-only parent are filled in place. */
 static void test_places(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -114,7 +115,7 @@ static void test_places(void **state) {
     check_run("statplot report six.h5 -o slash/ && test -s slash/index.html");
 }
 
-/* Of a report that could not be made nothing stays, and `timeout` signals its program twice. */
+/* A report that fails leaves no files. `timeout` signals its program twice. */
 static void test_nothing_left(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -129,7 +130,7 @@ static void test_nothing_left(void **state) {
 }
 
 int main(void) {
-    /* whoever runs the tests may ignore signals, as nohup does, and programs inherit that */
+    /* the tests' parent may ignore signals, as nohup does, and programs inherit that */
     signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL), signal(SIGHUP, SIG_DFL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_interrupted),  cmocka_unit_test(test_killed),

@@ -1,5 +1,5 @@
-/* A spike of one step among a million, from the recorder to what gnuplot is given to draw: the way
- * from run file over the analyses' buckets to statplot's curves loses none of it. */
+/* A spike of one step among a million, from the recorder to gnuplot's input. The run file, the
+ * analyses' buckets and statplot's curves all keep it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static int write_run(void **state) {
     return 0;
 }
 
-/* Rows of the kept data whose numbers after the first include about `value`. */
+/* Rows of the kept data with a number near `value` after the first column. */
 static int rows_with(const char *text, double value) {
     int rows = 0;
     for (const char *line = text; *line; line = strchr(line, '\n') + 1) {

@@ -1,4 +1,4 @@
-/* statplot: figures are whole, repeatable, keep outliers, and hostile names do nothing. */
+/* statplot: figures are complete and repeatable and keep outliers; hostile names have no effect. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,8 +34,8 @@ static void test_same_bytes(void **state) {
               "plain.svg && cmp dash.svg plain.svg");
 }
 
-/* As many runs as the least that each figure takes, in every format. Seven need what this run has
- * not (spectra, pairs, shares, LN, a reference run): test_sample_runs draws them. */
+/* Each figure with the least number of runs, in every format. Seven need data that this run lacks
+ * (spectra, pairs, shards, LN, a reference run): test_sample_runs draws them. */
 static void test_every_figure(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -60,7 +60,7 @@ static void test_every_figure(void **state) {
     check_fails("statplot fig2 nlp.h5 --stat g_mu -o x.svg", 2, "takes no --stat");
 }
 
-/* Without run files: the sample runs of the checkout, which are there for every figure. */
+/* Without run files: the checkout contains sample runs for every figure. */
 static void test_sample_runs(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -78,7 +78,7 @@ static void test_sample_runs(void **state) {
     check_run("test $(find \"$STATREC_SAMPLES\" -name '*.h5' -size +488k | wc -l) = 0");
 }
 
-/* A figure whose analysis reduces a long run is the figure of all its steps, to the byte. */
+/* A figure whose analysis reduces a long run equals the figure of all its steps, to the byte. */
 static void test_reduced_by_analysis(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -142,7 +142,7 @@ static void test_usage(void **state) {
     program_free(&r);
 }
 
-/* A result table of a paper: stat-table's, written as a figure is. */
+/* A paper's result table: stat-table's output, written like a figure. */
 static void test_result_tables(void **state) {
     (void)state;
     check_run("statplot rbn-table1 cv.h5 nlp.h5 -o results.tex");
@@ -165,7 +165,7 @@ static void test_result_tables(void **state) {
         "test $(grep -l toprule pn-*.tex rbn-*.tex an-*.tex | wc -l) = 12");
 }
 
-/* The name that nobody gave, and the loss of a file that no call of statplot wrote. */
+/* Prints the default file name, and the replacement of a file that statplot did not write. */
 static void test_tables_told(void **state) {
     (void)state;
     program_result r =
@@ -197,7 +197,7 @@ static void test_hostile_labels(void **state) {
     check_run("grep -q '`touch tick`' hostile.svg");
 }
 
-/* One step among a million, far above the rest, must be in what is drawn. */
+/* One step among a million, far above the rest, must be in the drawing. */
 static void test_spike_survives(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -230,7 +230,7 @@ static void test_spike_survives(void **state) {
     program_free(&r);
 }
 
-/* A template whose table comes from the script given. */
+/* A template whose table comes from the given script. */
 static void check_table(const char *script, int status, const char *part) {
     write_program("stat-made", script);
     program_write("made.gp",
@@ -270,7 +270,7 @@ static void test_gnuplot_warning_is_failure(void **state) {
     check_run("grep -q 'the old figure' warn.svg && test $(ls warn.svg* | wc -l) = 1");
 }
 
-/* A terminated statplot ends its analysis, leaves no files, and says by which signal. */
+/* A terminated statplot ends its analysis, leaves no files, and reports the signal. */
 static void test_terminated(void **state) {
     (void)state;
     write_program("stat-slow", "#!/bin/sh\nexec sleep 20\n");

@@ -1,5 +1,5 @@
-/* statplot: what a template leaves to the user, from the option to the command, the columns and
- * the variables of gnuplot. */
+/* statplot: a template's choices, from the option to the command, the columns and gnuplot's
+ * variables. */
 #include "testing/programs.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 #include "testing/check.h"
 
-/* plots/open.gp has two choices, plots/more.gp one of the same name with another word, and
- * plots/closed.gp none. stat-words prints its arguments into the file `words`, and a table. */
+/* plots/open.gp has two choices; plots/more.gp has one of the same name with another value;
+ * plots/closed.gp has none. stat-words prints its arguments into the file `words`, and a table. */
 static int write_templates(void **state) {
     (void)state;
     write_small_run(program_file("run.h5"), 6, true);
@@ -53,7 +53,7 @@ static void check_fails(const char *command, const char *line) {
     program_free(&r);
 }
 
-/* The words of the command, and the title with the value of the second column. */
+/* The command's words, and the title with the value of the second column. */
 static void check_drawn(const char *options, const char *words, const char *title) {
     char expected[256];
     program_result r = program_run(STATPLOT "%s -o drawn.svg && cat words drawn.svg", options);
@@ -108,7 +108,7 @@ static void test_told(void **state) {
     program_free(&r);
 }
 
-/* Every figure takes what it can. */
+/* Every figure takes the options that it supports. */
 static void test_report(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

@@ -1,5 +1,5 @@
-/* stat-gap by hand, and what figures do with runs of several tasks, published values, diverged runs
- * and runs that lack a statistic. */
+/* stat-gap by hand. Figures of runs of several tasks, published values, diverged runs, and runs
+ * without a statistic. */
 #include "testing/programs.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 /* A run of five steps with two sites of width 1, and one evaluation. */
 typedef struct short_run {
     const char *name, *data, *norm[2], *config;
-    double loss, accuracy; /* of the evaluation */
+    double loss, accuracy; /* at the evaluation */
     double final_tid[2];   /* mean and variance at the second site; 0: no final pass */
     int seed;
 } short_run;
@@ -107,7 +107,7 @@ static int write_runs(void **state) {
     return 0;
 }
 
-/* Nothing but that sample runs are drawn. */
+/* Returns whether the only notes name sample runs. */
 static bool only_samples(const char *err) {
     static const char told[] = "statplot: no run file given: ";
     for (const char *at = err; *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : "")
@@ -115,7 +115,7 @@ static bool only_samples(const char *err) {
     return true;
 }
 
-/* Fails the test unless the command ends so, with this in what it says. */
+/* Fails unless the command ends with this status and its errors contain this part. */
 static void check_run(const char *command, int status, const char *part) {
     program_result r = program_run("%s", command);
     if (r.status != status || (status ? !strstr(r.err, part) : !only_samples(r.err)))
@@ -152,7 +152,7 @@ static void test_gap(void **state) {
     program_free(&r);
 }
 
-/* 3.5, 3.25 and 3: mean 3.25, deviation 0.25, and Student's 0.975 quantile with 2 degrees of
+/* 3.5, 3.25 and 3: mean 3.25, standard deviation 0.25. Student's 0.975 quantile with 2 degrees of
  * freedom is 4.302653. Total TID 37.5, 35.5 and 39.5; gaps 0.5, 0.75 and 1. */
 static void test_gap_intervals(void **state) {
     (void)state;
@@ -172,13 +172,13 @@ static void test_gap_intervals(void **state) {
     check_cell(&r, 3, "replicates", 1);
     check_cell(&r, 3, "value_low", NAN);
     program_free(&r);
-    r = program_run("stat-gap pre_bn.h5 seed2.h5"); /* nothing to have a gap to */
+    r = program_run("stat-gap pre_bn.h5 seed2.h5"); /* no run to compute a gap to */
     check_cell(&r, 0, "gap", 0);
     check_cell(&r, 0, "gap_low", NAN);
     program_free(&r);
 }
 
-/* tid_mean of step k is k/10; the final pass has 0.25. Two of five steps are the first half. */
+/* tid_mean of step k is k/10; the final pass gives 0.25. Two of five steps are the first half. */
 static void test_gap_phases(void **state) {
     (void)state;
     program_result r = program_run("stat-gap pre_bn.h5 --phase first-half --burn-in 0");
@@ -210,10 +210,10 @@ static void test_tasks(void **state) {
     if (!have_gnuplot()) skip();
     check_run("statplot tidgap pre_ln.h5 pre_bn.h5 post_ln.h5 post_bn.h5 other.h5 -o gap.svg", 0,
               "");
-    /* options tell apart what model, norm, data and seed do not */
+    /* options distinguish runs that model, norm, data and seed do not */
     check_run("grep -q 'bn, a, placement post' gap.svg && ! grep -q placement.*wild gap.svg", 0,
               "");
-    /* replicates have intervals: grey bars, in the colour of nothing else but axes' names */
+    /* replicates have intervals: grey bars, in a colour otherwise used only for axis names */
     check_run("statplot tidgap pre_ln.h5 pre_bn.h5 seed2.h5 seed3.h5 -o three.svg", 0, "");
     check_run("statplot results pre_ln.h5 pre_bn.h5 seed2.h5 -o bars.svg", 0, "");
     check_run("statplot results pre_ln.h5 pre_bn.h5 post_bn.h5 -o none.svg", 0, "");
@@ -251,7 +251,7 @@ static void test_published(void **state) {
     snprintf(command, sizeof command, "%s --published-table t3 -o p.svg", results);
     check_run(command, 2, "no published value of accuracy in a table 't3'");
     check_run("statplot fig2 pre_bn.h5 --published -o p.svg", 2, "takes no --published");
-    /* what the project ships */
+    /* published values of the project */
     check_run(
         "statplot tidgap --published -o p.svg 2>told && grep -q 'RBN' p.svg && "
         "grep -q 'tid_mean is not comparable between these runs (different rows' told && "
@@ -261,7 +261,7 @@ static void test_published(void **state) {
               0, "");
 }
 
-/* Values of other data, or in another metric, are never on the axis of the runs. */
+/* The axis of the runs never has values of other data, or of another metric. */
 static void test_published_axes(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -285,8 +285,8 @@ static void test_published_axes(void **state) {
         0, "");
 }
 
-/* Eight colours do not do for 24 runs: no two have the same colour and dashes, or colour and
-   point. */
+/* 24 runs need more than eight colours: no two have equal colour and dashes, or equal colour and
+ * point. */
 static void test_looks(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -307,7 +307,7 @@ static void test_looks(void **state) {
               0, "");
 }
 
-/* More runs and more rows than any array of a template once held: all of them are there. */
+/* More runs and rows than the former limits of a template: all of them are drawn. */
 static void test_many(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -324,7 +324,7 @@ static void test_many(void **state) {
     check_run("test $(grep -o '>t[0-9]*, paper<' many.svg | wc -l) = 80", 0, "");
 }
 
-/* Runs of one kind: no gap at all. */
+/* Runs of one kind have no gap. */
 static void test_no_gap(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -332,7 +332,7 @@ static void test_no_gap(void **state) {
     check_run("statplot tidgap pre_bn.h5 pre_bn.h5 -o none.svg", 0, "");
 }
 
-/* What gnuplot found wrong, and where: not the command that it prints above. */
+/* Reports gnuplot's error and its line, not the command that gnuplot prints above. */
 static void test_template_error(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -351,7 +351,7 @@ static void test_published_line(void **state) {
         1, "bad.gp:2: cannot read");
 }
 
-/* A run without a finite number beside a good one, and alone. */
+/* A run without a finite number, beside a good one and alone. */
 static void test_diverged(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -363,7 +363,7 @@ static void test_diverged(void **state) {
     check_run("statplot converge wild.h5 wild.h5 -o d.svg", 1, "no finite value of loss");
 }
 
-/* Figures of a report leave out the runs that lack what they show. */
+/* Figures of a report leave out runs without the necessary statistics. */
 static void test_mixed_report(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -383,7 +383,7 @@ static void test_mixed_report(void **state) {
         0, "");
 }
 
-/* The kept directory draws the same figure again. */
+/* The kept directory reproduces the figure. */
 static void test_kept(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -396,7 +396,7 @@ static void test_kept(void **state) {
         0, "");
 }
 
-/* The sample runs of figures that say what they draw. */
+/* Figures that name their statistics, with the sample runs. */
 static void test_told_in_figures(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -420,8 +420,8 @@ static void test_told_in_figures(void **state) {
     check_run("statplot gap half.h5 wild.h5 -o told.svg", 1, "no finite valid_loss after the same");
 }
 
-/* Of one run its sites stand behind their median; a chosen site is told; of several runs medians
-   alone. */
+/* One run shows its sites and their median; a chosen site is named. Several runs show only
+ * medians. */
 static void test_scatter_of_ranks(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -438,7 +438,7 @@ static void test_scatter_of_ranks(void **state) {
     check_run("statplot ranks pre_bn.h5 -o told.svg", 1, "has statistics of one shard alone");
 }
 
-/* The data file of fig4's left panel is that of the reading. */
+/* --reading selects the data of fig4's left panel. */
 static void test_fig4_reading(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

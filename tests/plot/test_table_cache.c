@@ -1,5 +1,5 @@
-/* test_table_cache.c -- tables of an earlier analysis: taken for the same program, words and run
- * files, and for nothing else. */
+/* test_table_cache.c -- cached tables of an earlier analysis: reused only for the same program,
+ * arguments and run files. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static char paths[RUNS][16] = {"a.h5", "b.h5", "c.h5"};
 static plot_run run[RUNS];
 static char folders[2][4096], option[32];
 
-/* Appends a byte to `ran`, and prints its words; fails on the word `fail`. */
+/* Appends a byte to `ran`, and prints its arguments; fails on the word `fail`. */
 static int analysis(int argc, char **argv) {
     FILE *out = fopen(program_file("ran"), "a");
     if (!out || fputc('.', out) < 0 || fclose(out) != 0) return 1;
@@ -28,7 +28,7 @@ static int analysis(int argc, char **argv) {
 
 static const plot_program program = {"analysis", analysis};
 
-/* How often the analysis ran since the last call. */
+/* Number of analyses since the last call. */
 static int times_run(void) {
     struct stat st;
     const char *ran = program_file("ran");
@@ -53,7 +53,7 @@ static int prepare(void **state) {
     return 0;
 }
 
-/* Runs the analysis of these runs; checks what it printed. into: the folder that is being made. */
+/* Runs the analysis of these runs and checks its output. into: the folder being written. */
 static void make_table(int into, const int *of, int runs) {
     static char name[] = "analysis";
     char output[4096], errors[4096], want[256], got[256] = "";
@@ -89,11 +89,11 @@ static void test_taken(void **state) {
     assert_int_equal(times_run(), 0);
     program_result r = program_run("rm %s/.table-*", folders[0]);
     program_free(&r);
-    make_table(0, all, RUNS); /* which kept it */
+    make_table(0, all, RUNS); /* which stored it */
     assert_int_equal(times_run(), 0);
 }
 
-/* Another size, time or trailer of any of the files. */
+/* Changes the size, time or trailer of any file. */
 static void test_changed_file(void **state) {
     (void)state;
     make_table(0, all, RUNS);
@@ -113,7 +113,7 @@ static void test_other_words(void **state) {
     static const int swapped[] = {1, 0, 2};
     (void)state;
     make_table(0, all, RUNS);
-    make_table(0, all, RUNS - 1); /* a run less */
+    make_table(0, all, RUNS - 1); /* one run less */
     make_table(0, swapped, RUNS);
     strcpy(option, "median");
     make_table(0, all, RUNS);
@@ -122,7 +122,7 @@ static void test_other_words(void **state) {
     assert_int_equal(times_run(), 1);
 }
 
-/* Of a file that grows, or is damaged, nothing is kept. */
+/* A growing or damaged file's table is not cached. */
 static void test_unknown(void **state) {
     (void)state;
     run[1].known = false;
@@ -134,7 +134,7 @@ static void test_unknown(void **state) {
     assert_int_equal(times_run(), 1);
 }
 
-/* A command without a run file has nothing that identifies its data. */
+/* A command without a run file has no data to identify. */
 static void test_without_runs(void **state) {
     (void)state;
     make_table(0, all, 0);
@@ -142,7 +142,7 @@ static void test_without_runs(void **state) {
     assert_int_equal(times_run(), 2);
 }
 
-/* A byte of the kept file is another, or its end is lost. */
+/* Alters a byte of the cached file, or truncates it. */
 static void test_damaged_table(void **state) {
     (void)state;
     char path[8192] = "";
@@ -170,7 +170,7 @@ static void test_damaged_table(void **state) {
     assert_int_equal(times_run(), 2);
 }
 
-/* In a list each table and each failure goes to its own place; a failure runs again. */
+/* In a list each table and failure has its own output; a failed analysis runs again. */
 static void test_list(void **state) {
     (void)state;
     static char name[] = "analysis", fail[] = "fail";
@@ -206,7 +206,7 @@ static bool identify(const char *name, uint64_t identity[READER_IDENTITY]) {
     return known;
 }
 
-/* Another run of the same size, given the time of the first: its trailer differs. */
+/* Another run of the same size with the first one's time: its trailer differs. */
 static void test_identity(void **state) {
     (void)state;
     uint64_t first[READER_IDENTITY], other[READER_IDENTITY];
@@ -226,12 +226,12 @@ static void test_identity(void **state) {
     assert_int_equal(first[0], other[0]);
     assert_int_equal(first[3], other[3]);
     assert_true(other[2] == 7000000);
-    /* without its trailer, and with a byte more */
+    /* without its trailer, and with one byte more */
     check_run("printf x >>first.h5");
     assert_false(identify("first.h5", other));
 }
 
-/* The names of kept tables are hashes of their keys: another build has others. */
+/* The names of cached tables are hashes of their keys: another build uses others. */
 static void test_changed_program(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -242,7 +242,7 @@ static void test_changed_program(void **state) {
               "! comm -12 one two | grep .");
 }
 
-/* A report after a run file was replaced is the report of the new file. */
+/* A report after a run file was replaced uses the new file. */
 static void test_replaced_run(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

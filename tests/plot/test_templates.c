@@ -1,5 +1,5 @@
-/* test_templates.c -- lines of a figure template that are refused, with the file, the line and what is
- * wrong; choices and words of a user. */
+/* test_templates.c -- rejected lines of a figure template, each with file, line and problem. Also a
+ * user's choices and words. */
 #include <string.h>
 
 #include "plot/template/plot_controls.h"
@@ -75,7 +75,7 @@ static void test_lines(void **state) {
         check_refused(wrong[i][0], wrong[i][1]);
 }
 
-/* As many of a kind as there is room for, and one more. */
+/* The largest number of items of a kind, and one more. */
 static void test_too_many(void **state) {
     (void)state;
     char text[8192] = "#: table a stat-tid";
@@ -95,7 +95,7 @@ static void test_too_many(void **state) {
     check_refused(strcat(text, "c\n"), "cannot read 'c'");
 }
 
-/* -- what a user chooses --------------------------------------------------------------------- */
+/* -- a user's choices ------------------------------------------------------------------------ */
 
 static const char choosing[] =
     BEGIN "#: choice form plain|relative h\n#: word mu form mu|mu_relative\n"
@@ -171,7 +171,7 @@ static void test_ranges(void **state) {
     plot_controls k = no_controls();
     k.xrange = "-1:2", k.yrange = "0:1", k.size = "3x2";
     check_controls(k, true);
-    k.log = true; /* of zero there is none */
+    k.log = true; /* 0 has no logarithm */
     check_controls(k, false);
     k.yrange = "0.1:1";
     check_controls(k, true);

@@ -122,7 +122,7 @@ int time_runs_write(void **state) {
     return 0;
 }
 
-/* -- what is drawn --------------------------------------------------------------------------- */
+/* -- drawn points ---------------------------------------------------------------------------- */
 
 program_result drawn(const char *arguments) {
     program_result r = program_run(

@@ -40,13 +40,13 @@ RANKS = ("resnet50", "convnext_tiny", "llama", "bert")
 SMALL = ("timm_resnet18", "shufflenet_v2_x0_5", "timm_convnext_atto", "timm_convnextv2_atto",
          "bert", "llama", "t5", "gemma", "mamba", "detr")
 STEPS = 3
-# Error of sums, of the largest sum of absolute values (docs/python-watch.md, Precision). bfloat16 models are
-# compared with a training that rounds elsewhere; so are compiled ones, whose statistics are therefore
-# compared in float64: few rows in the last layers make a rounding of float32 a tenth of a gradient.
+# Error of sums, relative to the largest sum of absolute values (docs/python-watch.md, Precision). bfloat16 models are
+# compared with a training that rounds elsewhere. So are compiled ones; their statistics are compared in float64. With
+# few rows in the last layers, a rounding of float32 is a tenth of a gradient.
 BOUND, AUTOCAST_BOUND = 1e-5, 2e-2
-# A compiled graph contains the operations that record, and may be compiled differently: its losses and
-# weights, of the largest of their tensor, are within BOUND as well, since a bias is all gradient, a sum over
-# rows. In other modes not a bit differs.
+# A compiled graph contains the recording operations, and may be compiled differently. Its losses and weights, relative
+# to the largest of their tensor, are within BOUND as well: a bias consists of gradients only, sums over rows. In other
+# modes they are bit-identical.
 
 
 # -- models -----------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def rows():
 
 
 def build(row):
-    """The model in training mode; None where its package is missing."""
+    """The model in training mode; None if its package is missing."""
     try:
         package = importlib.import_module(row["package"])
     except ImportError:
@@ -102,7 +102,7 @@ def floats(value):
     return [one for part in value for one in floats(part)] if isinstance(value, (list, tuple)) else []
 
 
-# -- what hooks of this program see -----------------------------------------------------------
+# -- tensors that this program's hooks record -----------------------------------------------
 
 FUNCTIONS = [name for name in ("batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm")
              if hasattr(F, name)]
@@ -302,7 +302,7 @@ def difference(a, b):
 
 
 def compared(row, mode, run, told, given):
-    """The verdict on a run, by a second training in which a spy looks at its sites."""
+    """Returns the verdict on a run, from a second training with a spy on its sites."""
     again = "eager" if mode == "compiled" else mode
     model = made(row, again)
     model = model.double() if mode == "compiled" else model
@@ -321,7 +321,7 @@ def spied(model, sites):
 
 
 def judged(run, seen, told, bound):
-    """(verdict, text) of a run: seen holds what the spy saw at its sites, step by step."""
+    """Returns (verdict, text) of a run; seen: the spy's records at its sites, step by step."""
     if not any(seen):
         return "skip", "no gradient reaches a site, unwatched too"
     sites = {site["name"]: site for site in run.recorder.sites}
@@ -350,7 +350,7 @@ def errors(got, width, function, x, g, where):
 
 
 def united(passes, key):
-    """A statistic of several passes taken as one batch; of the last one where passes repeat."""
+    """A statistic of several passes as one batch; of the last one if passes repeat."""
     passes = passes if len(passes) == passes_of_ranks() else passes[-1:]
     rows = torch.tensor([one["rows"] for one in passes], dtype=torch.float64)[:, None]
     each = {name: torch.tensor([one[name] for one in passes], dtype=torch.float64)
@@ -376,7 +376,7 @@ def main():
     parser.add_argument("--mode", default="eager,checkpoint,reentrant,autocast,compiled,ddp,fsdp2")
     given = parser.parse_args()
     torch.set_num_threads(2)
-    torch._inductor.config.fallback_random = True  # compiled: dropout draws what it draws eagerly
+    torch._inductor.config.fallback_random = True  # compiled: dropout draws as eagerly
     done = {}
     if given.state and os.path.exists(given.state):
         with open(given.state, encoding="utf-8") as file:

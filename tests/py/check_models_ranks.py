@@ -1,7 +1,7 @@
 """check_models.py under DistributedDataParallel and FSDP2: two processes of gloo, one thread each.
 
-Each rank has inputs of its own and ranks="merge", so that the reference is the float64 sums over the
-rows of both ranks. Both ways torch minimizes the mean of the losses: g is that of half the loss.
+Each rank has its own inputs and ranks="merge", so the reference is the float64 sums over the rows of both ranks. In
+both cases torch minimizes the mean of the losses: g is the gradient of half the loss.
 """
 import os
 import tempfile
@@ -14,7 +14,7 @@ WORLD = 2
 
 
 def check(row, mode):
-    """(verdict, text) of a model, as check_models.check; rank 0 tells them."""
+    """Returns (verdict, text) of a model, as check_models.check; rank 0 returns them."""
     with tempfile.TemporaryDirectory() as folder:
         store, answer = os.path.join(folder, "store"), os.path.join(folder, "answer")
         processes.spawn(_rank, args=(row, mode, store, answer), nprocs=WORLD)
@@ -38,7 +38,7 @@ def _gathered(value):
 
 
 def wrapped(model, mode):
-    """With FSDP2 each block of a list is sharded by itself; the root keeps what blocks share."""
+    """With FSDP2 each block of a list is sharded separately; the root keeps the shared parts of blocks."""
     if mode == "ddp":
         return torch.nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
     from torch.distributed.fsdp import fully_shard
@@ -90,7 +90,7 @@ def _checked(row, mode, rank):
 
 
 def _merged(ranks):
-    """What the spies of all ranks saw, step by step: all rows, and g of the mean loss."""
+    """Merges the observations of all ranks' spies, step by step: all rows, and g of the mean loss."""
     steps = []
     for parts in zip(*ranks):
         steps.append({name: (parts[0][name][0], torch.cat([part[name][1] for part in parts]),

@@ -1,7 +1,7 @@
 """usage: test_sacrebleu.py SHARED -- `statrec score bleu` beside sacreBLEU 2.
 
-Generated lines full of what tokenizers differ on, and the shared texts where they are there, against
-one to three references that differ from them in some words. Prints what differs; exit status 1 then.
+Generated lines full of characters that tokenizers treat differently, and the shared texts if present, against one to
+three references that differ in some words. Prints differences; exit status 1 if any.
 """
 
 import glob
@@ -19,7 +19,7 @@ WORDS = (
     "A'Σ e.g. ﬁ İ ... (x) a/b ½,5 ٣.٣ 🙂 <skipped> in 1999. –"
 ).split(" ") + ["x\u00a0y", "x\u2028y", "\ufeff", "\r", "\x0b", "\x1c", "\u200b"]
 OPTIONS = [("exp", None), ("none", None), ("floor", None), ("floor", 0.3), ("add-k", None), ("add-k", 2.5)]
-LINES = 2000  # of a shared text
+LINES = 2000  # lines of a shared text
 
 
 def generated_line():
@@ -47,7 +47,7 @@ def write(path, lines):
 
 
 def measure(files, hyp, options):
-    """Score and what stands behind it."""
+    """Returns the score and the text after it."""
     command = ["statrec", "score", "bleu", "--digits", "15"] + [a for f in files for a in ("--ref", f)]
     out = subprocess.run(command + options + [hyp], capture_output=True, check=True).stdout.decode()
     found = re.fullmatch(r"statrec-bleu\|\S+ = (\S+) (.*)\n", out)

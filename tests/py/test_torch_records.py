@@ -1,14 +1,14 @@
 """usage: test_torch_records.py [-v] [NAME...]
 
-The same model in both engines, from the same weights and batches: `statrec train` (found on PATH)
-records its run, PyTorch makes the same passes while statrec.watch records them, and both run files must
-hold the same: sites and their descriptions, every vector and every scalar of every step. Needs
-PYTHONPATH and STATREC_LIBRARY as tests/run_python.sh sets them. Exit status 77: skipped.
+The same model in both engines, from the same weights and batches: `statrec train` (found on PATH) records its run;
+PyTorch makes the same steps, recorded by statrec.watch. Both run files must contain the same sites and descriptions,
+and every vector and scalar of every step. Needs PYTHONPATH and STATREC_LIBRARY as tests/run_python.sh sets them. Exit
+status 77: skipped.
 
-PyTorch computes in float64 and begins each step at the weights that `statrec train` had there. Of a
-vector || ours - theirs || <= RELATIVE || theirs || is asked, of a scalar the same of its numbers over all
-steps. A program in double agrees to what float32 keeps of both in the file. One in float32 rounds on the
-way, and where a ReLU's input is within rounding of zero a whole term of a sum of gradients comes or goes.
+PyTorch computes in float64 and starts each step at the weights of `statrec train`. A vector must satisfy || ours -
+theirs || <= RELATIVE || theirs ||, a scalar the same over all steps. A program in double agrees to the float32
+precision of the file. One in float32 rounds on the way. If a ReLU's input is within rounding of zero, a whole term of a
+sum of gradients comes or goes.
 """
 import os
 import sys
@@ -30,8 +30,8 @@ FORWARD = {"mu_B", "sigma2_B", "psi2_B", "mu", "sigma2", "psi2", "gamma", "rows"
            "nonfinite"}
 RELATIVE = {"float32": dict(forward=2e-4, backward=3e-2), "float64": dict(forward=2e-6, backward=4e-6)}
 DESCRIPTION = ("norm", "family", "axis", "uses", "width", "eps", "alpha", "observed")
-# What follows from single rows, which the sums over a batch do not tell; what is of the position
-# encoding, which only our embedding knows; and sentences of [N, L, d] are told as rows.
+# Statistics of single rows, which sums over a batch cannot give. The position encoding, which only statrec's embedding
+# has. Samples, since sentences of [N, L, d] are passed as rows.
 NOT_SHARED = {"row_grad_mean", "row_grad_var", "row_g_mean", "row_g_var", "row_exact_mean",
               "row_exact_var", "row_free_var", "g_sigma2_rowmean", "g_psi2_rowmean", "samples", "position_B",
               "position"}

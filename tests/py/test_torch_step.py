@@ -1,12 +1,11 @@
 """usage: test_torch_step.py [-v]
 
-Steps PyTorch beside `statrec train` (found on PATH): loads the weights that a run began with, goes
-through the same batches in float64, and compares loss, gradient norm, learning rate, every weight
-and every running value after every update. Runs in the current directory; prints one line a case,
-with -v the largest deviations too; exit status 1 when something is too far off, 77 after "skip: ..."
-without torch or numpy.
+Compares PyTorch with `statrec train` (found on PATH): loads the initial weights of a run and trains on the same batches
+in float64. Compares loss, gradient norm, learning rate, every weight and every running value after every update. Runs
+in the current directory; prints one line per case, with -v the largest deviations too. Exit status 1 if a deviation is
+too large, 77 after "skip: ..." without torch or numpy.
 
-What is compared and how closely: torch_compare.py.
+Compared values and tolerances: torch_compare.py.
 """
 import math
 import sys

@@ -1,11 +1,10 @@
 """usage: test_torch_weights.py [-v] [NAME...]
 
-Weights made by PyTorch go to `statrec train --weights` (found on PATH), both make the updates of an
-epoch beside each other, and what `statrec export` makes of the checkpoint behind it goes back to
-PyTorch, whose loss over the epoch's batches in evaluation must be that of `statrec evaluate`.
-test_torch_step.py is the other direction: it begins at the program's weights and its formulas are
-written out, while these modules are PyTorch's own where it has them. NAME: words of the cases' names.
-Output and exit status as there; what is compared and how closely: torch_compare.py.
+Weights made by PyTorch go to `statrec train --weights` (found on PATH), and both make the updates of an epoch. Then
+`statrec export` of the last checkpoint goes back to PyTorch, whose evaluation loss over the epoch's batches must equal
+`statrec evaluate`. test_torch_step.py is the other direction: it starts from the program's weights and writes its
+formulas out. These modules are PyTorch's own if it has them. NAME: words of the cases' names. Output and exit status as
+there; compared values and tolerances: torch_compare.py.
 """
 import math
 import os
@@ -24,7 +23,7 @@ from torch_modules import ResNet20, Tensorized, Transformer, TransformerLM, Word
 
 # relative, of the loss in evaluation; statrec prints nine digits
 EVALUATED = {"float32": 2e-6, "float64": 1e-8}
-WORDS = 47  # of the running text; <eos> makes one more
+WORDS = 47  # distinct words in the running text; <eos> is one more
 VOCABULARY = WORDS + 1
 WINDOW, SEQUENCES, WINDOWS = 8, 6, 4
 
@@ -35,7 +34,7 @@ IMAGES = ["--data", "synth-images", "--model", "resnet20", "--limit", "96", "--b
 PAIRS = ["--data", "synth-pairs", "--model", "transformer", "--preset", "mini", "--norm", "ln",
          "--limit", "100", "--max-tokens", "256", "--label-smoothing", "0.1", "--dropout", "0",
          "--warmup-updates", "0", "--weight-decay", "1e-2"]
-# beta2, clipping, no weight decay and the cosine are those of the models' recipes
+# beta2, clipping, zero weight decay and cosine as in the models' presets
 TEXT = ["--data", "text", "--data-dir", ".", "--trainpref", "text.train", "--validpref", "text.valid",
         "--testpref", "", "--batch-size", str(SEQUENCES), "--eval-batch-size", str(SEQUENCES),
         "--tgt-len", str(WINDOW), "--layers", "2", "--embed-dim", "24", "--ffn-dim", "40",
@@ -69,7 +68,7 @@ def adam_fairseq(weights):
     return FairseqAdam(weights, betas=(0.9, 0.999), eps=1e-4, weight_decay=1e-2)
 
 
-# steps of Adam hardly depend on the size of the gradients; in those of SGD clipping shows whole
+# Adam's steps hardly depend on the size of the gradients; SGD's steps show clipping fully
 LR = {"sgd": 0.1}  # else 0.002
 ADAMW = ("adamw", adamw, ["--weight-decay", "1e-2"])
 FAIRSEQ = ("adam-fairseq", adam_fairseq, ["--weight-decay", "1e-2"])
@@ -126,12 +125,12 @@ def loss_of(module, updates):
     """Over the dumped batches, per target token or image."""
     batches = np.load("batches.npz")
     steps = [group(batches, f"step{i}/") for i in range(1, updates + 1)]
-    module.eval()  # gradients on: else TransformerEncoderLayer takes a path of its own, whatever its norms
+    module.eval()  # gradients on: else TransformerEncoderLayer uses its fast path, whatever its norms
     return sum(module.loss(b).item() for b in steps) / sum(int(b["tokens"]) for b in steps)
 
 
 def compare_return(make_module, updates):
-    """What is wrong with the exported end of a run in PyTorch, whose weights were others before."""
+    """Returns the faults of a run's exported end in PyTorch, whose weights differed before."""
     os.replace(f"run-{updates:07}.ckpt", "run.ckpt")
     statrec("export", "run.ckpt", "--npz", "--force")
     end, module = np.load("run.npz"), make_module().begin(seed=2)

@@ -1,9 +1,9 @@
 """usage: test_view_browser.py [-v] [NAME...]
 
-The page of `statrec view` in a real browser: each panel drawn, hover, clicks, zoom, a growing run, an
-address that restores its view, files whose numbers are those of the stat-* programs. Every page must
-leave the console without errors and ask no other host. Needs chromium with its driver, selenium, bokeh
-and panel; exit status 77: skipped. VIEW_SCREENSHOTS=DIRECTORY keeps pictures.
+The page of `statrec view` in a real browser: each panel is drawn; hover, clicks, zoom, a growing run. An address
+restores its view; downloaded files have the numbers of the stat-* programs. No page may cause console errors or contact
+another host. Needs chromium with its driver, selenium, bokeh and panel; exit status 77: skipped.
+VIEW_SCREENSHOTS=DIRECTORY keeps pictures.
 """
 import csv
 import http.client
@@ -169,12 +169,12 @@ class InBrowser(unittest.TestCase):
         def holds():
             try:
                 return self.js(script, *arguments)
-            except JavascriptException:  # what it looks at is not there yet
+            except JavascriptException:  # its object does not exist yet
                 return None
         return until(holds, what)
 
     def place(self, name, x, y):
-        """Scrolls a figure into view; pixels of the page of a point in its data's units, where it rests."""
+        """Scrolls a figure into view; returns the page pixels of a point in data units, once they are stable."""
         script = """
           const one = view(arguments[0]), box = one.el.getBoundingClientRect();
           return [box.x + one.frame.x_scale.compute(arguments[1]),
@@ -391,7 +391,7 @@ class Growing(InBrowser):
         self.check_damage()
 
     def check_damage(self):
-        """The page lives on, and says what happened to its file."""
+        """The page stays open and reports the change of its file."""
         os.rename(self.path, self.path + ".away")
         until(lambda: "the file is gone" in self.text("[role=alert]"), "a file that is gone")
         with open(self.path, "wb") as file:
@@ -452,7 +452,7 @@ class Hostile(InBrowser):
 
 
 class Guarded(unittest.TestCase):
-    """Without the token nothing is answered, and from other machines nothing is reached."""
+    """Without the token the server does not answer, and other machines cannot reach it."""
 
     @classmethod
     def setUpClass(cls):

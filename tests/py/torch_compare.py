@@ -1,24 +1,23 @@
-"""Updates of PyTorch beside dumped ones of `statrec train`: what is compared, and how closely.
+"""Compares updates of PyTorch with dumped ones of `statrec train`: compared values and tolerances.
 
-Compared are not the weights but what an update did to them: with w the dumped and v PyTorch's,
+The changes by an update are compared, not the weights. With w the dumped and v PyTorch's weights:
 
     || (w_u - w_(u-1)) - (v_u - v_(u-1)) ||  <=  RELATIVE size + STORED || w_u ||
 
-norms over one parameter, size = || v_u - v_(u-1) || and a tenth of what the update of an average
-parameter with as many numbers has: some have a gradient that is zero but for rounding (the bias of
-the keys; in front of BN any bias). STORED is what keeping w_u and w_(u-1) in their type costs, half
-a unit in the last place each. RELATIVE for weights is 3e-2 in float32: rounding alone makes 1e-4,
-but where a ReLU's input is within rounding of zero it may fall on the other side, and a whole term
-of a sum over rows comes or goes. There are millions of such inputs; one that turned made up to 7e-3
-of an update (seeds 1 to 4), and more of those that followed, for ResNet20's first steps
-are chaotic. So in float32 PyTorch begins every update at the dumped weights and running values of
-the one before, with its own momentum. In float64 it goes its own way from the start: a program built
-with MODE=double stays within 1e-12. Loss and running values come from the forward pass, which has no
-jumps: 4e-6 at most.
+The norms are over one parameter. size is || v_u - v_(u-1) || plus a tenth of the update of an average parameter with as
+many numbers. Some gradients are zero but for rounding (the bias of the keys; any bias before BN). STORED is the cost of
+storing w_u and w_(u-1) in their type, half a unit in the last place each.
 
-Adam runs with eps 1e-4 instead of 1e-8: its step g/(|g| + eps) makes a step of full size of a
-gradient that is nothing but rounding, so with 1e-8 signs of noise would be compared; and where eps
-stands, which tells fairseq's form from PyTorch's, shows only so.
+RELATIVE for weights is 3e-2 in float32. Rounding alone makes 1e-4. But if a ReLU's input is within rounding of zero,
+its sign may differ, and a whole term of a sum over rows comes or goes. There are millions of such inputs. One that
+flipped made up to 7e-3 of an update (seeds 1 to 4), and more of the following updates, because ResNet20's first
+steps are chaotic. So in float32 PyTorch starts every update at the dumped weights and running values of the previous
+one, with its own momentum. In float64 it continues from its own start: a program built with MODE=double stays within
+1e-12. Loss and running values come from the forward pass, which has no jumps: 4e-6 at most.
+
+Adam runs with eps 1e-4 instead of 1e-8. Its step g/(|g| + eps) has full size for a gradient that is only rounding,
+so 1e-8 would compare signs of noise. And only a large eps shows its position, which differs between fairseq's form
+and PyTorch's.
 """
 import math
 import subprocess
@@ -56,7 +55,7 @@ class FairseqAdam(torch.optim.Optimizer):
 
 
 class Comparison:
-    """Deviations in units of what is allowed."""
+    """Deviations in units of the tolerance."""
 
     def __init__(self, dtype):
         self.relative, self.worst = TOLERANCE[dtype], {}

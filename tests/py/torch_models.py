@@ -1,5 +1,5 @@
-"""The models in PyTorch, from the weights of a dump: written from their papers' formulas, to stand
-beside the C program. Parameters keep the dump's names and layouts; what runs does too."""
+"""The models in PyTorch, from the weights of a dump, written from their papers' formulas for comparison with the C
+program. Parameters and running values keep the dump's names and layouts."""
 import math
 
 import torch
@@ -13,7 +13,7 @@ class Model:
 
     def __init__(self, arrays, alpha):
         tensors = {name: torch.tensor(value, dtype=torch.float64) for name, value in arrays.items()}
-        # running values are those of a site that has both
+        # running values belong to a site that has both
         sites = {n[:-3] for n in tensors if n.endswith(".mu") and n[:-3] + ".sigma2" in tensors}
         self.running = {s: {k: tensors.pop(f"{s}.{k}") for k in ("mu", "sigma2")} for s in sites}
         self.weights = {n: t.requires_grad_() for n, t in tensors.items()}
@@ -31,7 +31,7 @@ class Model:
 
     @torch.no_grad()
     def load(self, values):
-        """The opposite of state(); an optimizer keeps what it knows of the weights."""
+        """The opposite of state(); an optimizer keeps its state for the weights."""
         for name, weight in self.weights.items():
             weight.copy_(values[name])
         for site, running in self.running.items():
@@ -65,7 +65,7 @@ class ResNet20(Model):
     def block(self, name, x, stride):
         h = self.conv_norm(*(f"{name}.{part}1" for part in ("conv", "norm")), x, stride).relu()
         y = self.conv_norm(*(f"{name}.{part}2" for part in ("conv", "norm")), h)
-        if stride == 2:  # option A, new channels half in front and half behind
+        if stride == 2:  # option A, half of the new channels first and half last
             more = y.shape[1] - x.shape[1]
             x = F.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, more // 2, more - more // 2))
         return (y + x).relu()
@@ -100,7 +100,7 @@ class Transformer(Model):
         return math.sqrt(d) * F.embedding(token, table, padding_idx=PAD) + place
 
     def attention(self, name, x, memory, hidden):
-        """hidden [.., queries, keys]: true where a key is not seen."""
+        """hidden [.., queries, keys]: true for masked keys."""
         def heads(part, y):
             return self.linear(f"{name}.{part}", y).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         q, k, v = heads("q", x), heads("k", memory), heads("v", memory)

@@ -1,5 +1,5 @@
-"""The models as PyTorch modules, of its own layers wherever it has them, and the names that statrec has
-for their weights. Beside torch_models.py, which is formulas over the arrays of a dump."""
+"""The models as PyTorch modules, from PyTorch's layers if it has them, with statrec's names for their weights.
+torch_models.py has formulas over the arrays of a dump instead."""
 import math
 
 import torch
@@ -55,8 +55,8 @@ class Net(nn.Module):
     """In float64, from numbers that float32 holds."""
 
     def begin(self, seed):
-        """PyTorch's own initialisation with this seed; what it makes 0 or 1 is moved, so that no two
-        biases or gains are alike."""
+        """PyTorch's own initialization with this seed; zeros and ones are moved, so that no two biases or gains are
+        equal."""
         torch.manual_seed(seed)
         self.build()
         for m in self.modules():
@@ -115,8 +115,8 @@ def sinusoids(place, d):
 
 
 class WordsBatchNorm(nn.BatchNorm1d):
-    """Of [B, T, d] over the rows that are no padding (words, set from outside) or over all. The running
-    variance follows the biased one, alpha 0.95 weighs the old value."""
+    """BN of [B, T, d] over the rows that are not padding (words, set from outside) or over all. The running variance
+    follows the biased one, alpha 0.95 weighs the old value."""
 
     words = None
 
@@ -215,7 +215,7 @@ class Multilinear(nn.Module):
     def forward(self, x, positions, u, z, causal):
         q, k, v, r = self.q(x)[:, :, None], self.k(x)[:, None], self.v(x), self.r(positions)
         T = torch.einsum("bijh,h,bkh->bijk", (q + u) * k + (q + z) * r, self.core.mean(0), v)
-        if causal:  # neither j nor k behind i
+        if causal:  # neither j nor k after i
             seen = ~later(x.shape[1])
             T = T * (seen[:, :, None] & seen[:, None, :])
         return self.o(T.flatten(2))
@@ -252,7 +252,7 @@ class Tensorized(Net):
         return x + f(norm(x)) if self.pre else norm(x + f(x))
 
     def adaptive(self, x, target):
-        """log p = that of the head's word or cluster, cluster m in column -m, + that in the cluster."""
+        """log p = log p of the head's word or cluster, cluster m in column -m, + log p within the cluster."""
         E, bias, edges = self.embedding.weight, self.output["bias"], [*self.cutoffs, self.vocabulary]
         first = edges[0]
         head = torch.cat((F.linear(x, E[:first], bias[:first]), self.cluster(x)), -1).log_softmax(-1)

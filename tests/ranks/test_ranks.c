@@ -1,5 +1,5 @@
-/* test_ranks.c -- one process: every exchange returns what it was given; what a launcher says is
-   heard. */
+/* test_ranks.c -- one process: every exchange returns its input; the launcher's variables are
+ * read. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void pieces_come_back(void **state) {
     ranks_close(k, NULL);
 }
 
-/* Several processes that do not know of each other would write one file. */
+/* Rejected: processes unaware of each other would write one file. */
 static void launched_without_knowing(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -106,13 +106,13 @@ static void launchers_have_names(void **state) {
     check_launcher((const char *[]){NULL, NULL, "1"}, 1, "srun");
     check_launcher((const char *[]){"1", NULL, "4"}, 4, "srun"); /* four mpiruns of one each */
     setenv("SLURM_NTASKS", "2",
-           1); /* a batch script is one process, however many tasks it may start */
+           1); /* a batch script is one process, however many tasks it starts */
     setenv("SLURM_PROCID", "0", 1);
     check_launcher((const char *[]){NULL, NULL, NULL}, 1, "");
     unsetenv("SLURM_NTASKS");
 }
 
-/* What Slurm gave of the host is what ranks share; the hint is the launcher's own. */
+/* Ranks on a host share the cores that Slurm allocated; the hint is the launcher's own. */
 static void cores_that_slurm_gave(void **state) {
     (void)state;
     char text[RANKS_TEXT], wanted[RANKS_TEXT];
@@ -120,7 +120,7 @@ static void cores_that_slurm_gave(void **state) {
     const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
     ranks *k = ranks_open(5, &why);
     assert_int_equal(ranks_look_at_cores(k, cores + 1, text, &why), SR_OK);
-    assert_string_equal(text, ""); /* as the user likes it */
+    assert_string_equal(text, ""); /* the user's choice */
     ranks_close(k, NULL);
     setenv("SLURM_STEP_NUM_TASKS", "1", 1);
     setenv("SLURM_CPUS_ON_NODE", "1", 1);
@@ -135,7 +135,7 @@ static void cores_that_slurm_gave(void **state) {
              "rank 0: 3 ranks of 1 thread on the 1 core %s: steps will be slow",
              cores > 1 ? "that Slurm gave on its host" : "of its host");
     assert_string_equal(text, wanted);
-    setenv("SLURM_CPUS_ON_NODE", "100000", 1); /* not more than there are */
+    setenv("SLURM_CPUS_ON_NODE", "100000", 1); /* at most the host's cores */
     k->neighbours = 1;
     assert_true(ranks_threads(k, 0) <= cores);
     assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
@@ -163,7 +163,7 @@ static void bound_to_one(void **state) {
                         "rank 0: 2 threads on 1 core: it is bound to it; srun --cpus-per-task=2");
     assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
     assert_non_null(strstr(text, "bound to 1 of"));
-    setenv("SLURM_CPUS_ON_NODE", "1", 1); /* the others are not idle: they are of other jobs */
+    setenv("SLURM_CPUS_ON_NODE", "1", 1); /* the other cores are not idle: other jobs use them */
     assert_int_equal(ranks_look_at_cores(k, 1, text, &why), SR_OK);
     assert_string_equal(text, "");
     k->launcher = "mpirun";

@@ -1,5 +1,5 @@
-/* test_ranks_together.c -- several ranks: what an exchange gives each of them, what they are told
- * of one that fails, and that none waits for another that is gone. */
+/* test_ranks_together.c -- several ranks: the result of each exchange and the error after one rank
+ * fails. No rank waits for one that exited. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { RANKS = 3, WIDTH = 2, LENGTH = 7, LAST = RANKS - 1, ALL_EXCHANGES = 9 };
 
-/* A fault of the running rank unless the condition is true. */
+/* Reports a fault of the running rank unless the condition is true. */
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \
         if (!(condition)) complain("rank", "line %d: not %s", __LINE__, #condition);               \
@@ -82,11 +82,11 @@ static void each_rank_gets_its_part(void **state) {
     assert_int_equal(piped_run(RANKS, NULL, exchange_well), 0);
 }
 
-/* -- one that fails ---------------------------------------------------------------------------- */
+/* -- a failing rank ---------------------------------------------------------------------------- */
 
 static const piped_fault *fault;
 
-/* What begins after a failure fails at once. */
+/* Every exchange after a failure fails at once. */
 static void expect_over(ranks *k, sr_status (*exchange)(ranks *k)) {
     why = (sr_failure){0};
     EXPECT(exchange(k) == SR_STATE && strstr(why.text, "the ranks have lost each other"));
@@ -104,14 +104,14 @@ static int meet_fault(ranks *k) {
         expect_over(k, broadcast);
         expect_over(k, compare);
         expect_over(k, transfer);
-        EXPECT(ranks_agree(k, SR_IO, &why) == SR_IO); /* asks no one */
+        EXPECT(ranks_agree(k, SR_IO, &why) == SR_IO); /* asks no rank */
     } else {
         EXPECT(strstr(why.text, "is gone"));
     }
     return 0;
 }
 
-/* After the last exchange the others have all that they need. */
+/* After the last exchange the other ranks have all their data. */
 static void no_rank_waits_for_ever(void **state) {
     (void)state;
     for (int rank = 0; rank < RANKS; rank++)
@@ -123,7 +123,7 @@ static void no_rank_waits_for_ever(void **state) {
         }
 }
 
-/* The failure of the first rank that has one is that of all. */
+/* All ranks get the failure of the first rank that fails. */
 static int tell_failure(ranks *k) {
     const bool fails = ranks_rank(k) == fault->rank || ranks_rank(k) == LAST;
     char text[64], wanted[80];

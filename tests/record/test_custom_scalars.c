@@ -1,5 +1,5 @@
-/* test_custom_scalars.c -- scalars of the host's own: what is put is what is read, through flushes,
- * copies and recoveries; what is refused; files whose /host is damaged. */
+/* test_custom_scalars.c -- custom scalars. Values written are read back unchanged, also after
+ * flushes, copies and recoveries. Also rejected calls, and files whose /host is damaged. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { STEPS = 30 };
 
 static const sr_options defaults = SR_OPTIONS_DEFAULT;
 
-/* Definitions of one column; of which rows it has a value. */
+/* Custom scalars; value_of gives the rows with a value. */
 static const sr_run_declared own[] = {
     {sizeof *own, "update_ratio", "1", "||update of gamma|| / ||gamma||", SR_PER_SITE},
     {sizeof *own, "attention entropy", "nats", "", SR_PER_SITE},
@@ -119,7 +119,7 @@ static void check_run(const char *path, int64_t steps, bool sites) {
     for (int i = 0; (name = sr_run_name(f, "scalars", i)); i++) named += find(f, name) != NULL;
     assert_int_equal(named, sites ? 3 : 0);
     sr_run_close(f);
-    sr_failure why = {0}; /* a recovered one is interrupted, and nothing else */
+    sr_failure why = {0}; /* a recovered run is interrupted, without other faults */
     if (sr_run_check(path, &why) != SR_STATE) check_ok(why.status, &why);
 }
 
@@ -142,7 +142,7 @@ static void test_round_trip(void **state) {
     check_run(path, STEPS, false);
 }
 
-/* -- refusals -------------------------------------------------------------------------------- */
+/* -- rejected calls -------------------------------------------------------------------------- */
 
 static void expect_refused(const char *name, const char *unit, const char *definition, int scope,
                            const char *part) {
@@ -208,7 +208,7 @@ static void test_refused_values(void **state) {
     }
 }
 
-/* All places are the host's, whatever the recorder says of itself. */
+/* A host may declare SR_DECLARED_MAX scalars; those that the recorder adds do not count. */
 static void test_most(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -277,7 +277,7 @@ static void test_copies(void **state) {
     }
 }
 
-/* Bytes of a run with `count` of them in each step, and through it the projection. */
+/* Returns the bytes of a run with `count` custom scalars in each step; also their projection. */
 static int64_t run_size(int count, int64_t *projected) {
     enum { MANY = 4000 };
     const char *path = sample_path("size.h5");
@@ -314,9 +314,9 @@ static void test_projection(void **state) {
     check_within((double)(after - before) / (double)(with - without), 1, 0.15);
 }
 
-/* -- damaged --------------------------------------------------------------------------------- */
+/* -- damaged files --------------------------------------------------------------------------- */
 
-/* text NULL: none. */
+/* text NULL: only deletes the attribute. */
 static void set_attribute(const char *path, const char *object, const char *name,
                           const char *text) {
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1);
@@ -331,7 +331,7 @@ static void set_attribute(const char *path, const char *object, const char *name
     H5Oclose(at), H5Sclose(space), H5Tclose(type), H5Fclose(file);
 }
 
-/* left: one of the host's that is still there, NULL: none of that list. */
+/* left: a custom scalar that remains; NULL: none of that list. */
 static void expect_rest(const char *list, const char *text, const char *part, const char *left) {
     const char *path = sample_path("damaged.h5"), *to = sample_path("mended.h5");
     sr_failure why = {0};
@@ -352,7 +352,7 @@ static void expect_rest(const char *list, const char *text, const char *part, co
     assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
     why = (sr_failure){0};
     check_ok(sr_run_recover(path, to, true, -1, NULL, &why), &why);
-    assert_int_equal(sr_run_check(to, &why), SR_STATE); /* interrupted, and nothing else */
+    assert_int_equal(sr_run_check(to, &why), SR_STATE); /* interrupted, without other faults */
 }
 
 static void test_damaged(void **state) {
@@ -378,7 +378,7 @@ static void test_damaged(void **state) {
     expect_rest("steps", lines, "not a line", NULL);
 }
 
-/* Files from before there was /host; texts of one column. */
+/* Files older than /host; texts of one column. */
 static void test_older(void **state) {
     (void)state;
     const char *path = sample_path("older.h5");

@@ -1,4 +1,4 @@
-/* test_host_mistakes.c -- mistakes of a host program that are rejected at the call, and values that
+/* test_host_mistakes.c -- a host program's mistakes that are rejected at the call, and values that
  * are NaN instead of wrong. */
 #include <math.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void test_not_finite(void **state) {
         for (int step = 0; step < 5; step++) {
             const float dx = scalar_of(f, i == 4 ? "dx_norm_bn" : "dx_norm", i, step);
             if (step == 0) assert_true(dx > 0);
-            if (step > 0 && isfinite(dx) && !(i == 3 && step < 3)) /* of dy alone there */
+            if (step > 0 && isfinite(dx) && !(i == 3 && step < 3)) /* computed from dy only */
                 fail_msg("site %d, step %d: dx_norm %g", i, step + 1, (double)dx);
         }
     sr_run_close(f);
@@ -248,7 +248,7 @@ static void test_site(void **state) {
         sr_site s = bn;
         s.family = families[i], s.constants = i ? "psi2" : "mu,sigma2";
         refuse_site(s, "use family own and put the g_* scalars");
-        s.family = SR_FAMILY_OWN, s.uses = s.constants; /* there the host program puts them */
+        s.family = SR_FAMILY_OWN, s.uses = s.constants; /* the host program writes them there */
         sr_recorder *r = create_with(&s);
         run_put_step(r, 1);
         run_finish(r);
@@ -320,7 +320,7 @@ static void test_depths(void **state) {
     refuse_start(r, "sites c and a have the same depth 7");
 }
 
-/* An alpha that SR_INIT left 0 makes no running statistics of rows. */
+/* Alpha 0, as SR_INIT leaves it, gives a row method no running statistics. */
 static void test_idle_alpha(void **state) {
     (void)state;
     float x[ROWS * WIDTH], dy[ROWS * WIDTH];
@@ -394,7 +394,7 @@ static void test_order(void **state) {
     sr_run_close(f);
 }
 
-/* Without its rows a resumed run is not begun, and the old file stays. */
+/* Without its rows a resumed run does not start, and the old file stays. */
 static void test_resume_without_rows(void **state) {
     (void)state;
     const char *path = sample_path("resumed.h5"), *added = sample_path("resumed.h5.part.new");
@@ -418,7 +418,7 @@ static void test_resume_without_rows(void **state) {
     }
 }
 
-/* A relative path is that of sr_create, wherever the host program is at a call. */
+/* A relative path refers to the directory at sr_create, wherever the host program is later. */
 static void test_elsewhere(void **state) {
     (void)state;
     char here[4096];
@@ -437,7 +437,7 @@ static void test_elsewhere(void **state) {
     assert_int_equal(chdir(here), 0);
 }
 
-/* Files of earlier versions have such values: a copy keeps them. */
+/* Files of earlier versions contain such values: a copy keeps them. */
 static void test_earlier_files(void **state) {
     (void)state;
     static const char *const names[] = {"a", "b", "a@2", "lone@1", "\xff"};

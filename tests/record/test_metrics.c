@@ -1,4 +1,4 @@
-/* test_metrics.c -- metrics of evaluations: declared, refused, put, read back, recovered. */
+/* test_metrics.c -- metrics of evaluations: declared, rejected, written, read back, recovered. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void check_own(const char *path) {
     }
     assert_null(sr_run_get_metric(f, 3));
     assert_null(sr_run_get_metric(f, -1));
-    assert_null(sr_run_find_metric(f, "valid_loss")); /* nobody computes it */
+    assert_null(sr_run_find_metric(f, "valid_loss")); /* not computed */
     assert_null(sr_run_find_metric(f, "epoch"));
     assert_false(sr_run_has_eval(f, "valid_loss"));
     assert_true(sr_run_has_eval(f, "f1"));
@@ -119,7 +119,7 @@ static void test_before_steps(void **state) {
     sr_abandon(r);
 }
 
-/* -- refusals -------------------------------------------------------------------------------- */
+/* -- rejected calls -------------------------------------------------------------------------- */
 
 static void expect_refused(const char *part, const char *name, const char *unit,
                            const char *definition, sr_better better) {
@@ -201,7 +201,7 @@ static void expect_mistake(const char *part, sr_status status, void (*mistake)(s
     run_put_step(r, 1);
     mistake(r);
     check_failure(sr_failed(r), status, part);
-    assert_int_equal(sr_end_eval(r), status); /* what comes later does nothing */
+    assert_int_equal(sr_end_eval(r), status); /* later calls do nothing */
     assert_int_equal(sr_close(r, &run_complete, &why), status);
     sr_runfile *f = sample_open(sample_path("mistake.h5"));
     assert_int_equal(sr_run_get_info(f)->evals, 0);
@@ -231,7 +231,7 @@ static void expect_not_copied(const char *part, const char *unit, sr_better bett
     sr_abandon(r);
 }
 
-/* Rows go into a recorder that declares what they hold, in the same unit and direction. */
+/* Copying needs a recorder that declares the same metrics, units and directions. */
 static void test_copy(void **state) {
     (void)state;
     write_metric_run(sample_path("own.h5"));
@@ -252,7 +252,7 @@ static void test_projection(void **state) {
         snprintf(name, sizeof name, "m%d", i);
         sr_add_metric(r, name, "1", "", SR_BETTER_MORE);
     }
-    assert_int_equal(sr_projected_bytes(r) - without, 2 * 200000); /* with second copies */
+    assert_int_equal(sr_projected_bytes(r) - without, 2 * 200000); /* with backup copies */
     sr_abandon(r);
 }
 

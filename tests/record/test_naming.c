@@ -1,5 +1,5 @@
 /* test_naming.c -- a finished run gets its name on file systems without hard links or without a
- * rename that replaces nothing; a file that appears meanwhile is never replaced. */
+ * rename that never replaces. A file that appears meanwhile is not replaced. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT, renameat2 */
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include "testing/check.h"
 #include "testing/sample_run.h"
 
-static int link_fails, renameat2_fails; /* with this reason; 0: they do not */
-static const char *appears;             /* a file that another process makes meanwhile */
+static int link_fails, renameat2_fails; /* calls fail with this errno; 0: they do not */
+static const char *appears;             /* a file that another process creates meanwhile */
 
 static void make_appearing(void) {
     if (appears) check_write(appears, "of another program\n");

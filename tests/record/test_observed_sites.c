@@ -1,5 +1,5 @@
-/* test_observed_sites.c -- sites whose batch statistics are observed, not used: what is derived,
- * what sr_take_* put there, /sites/observed in files of today and of before. */
+/* test_observed_sites.c -- sites whose batch statistics are observed, not used: derived values,
+ * values from sr_take_*, and /sites/observed in current and older files. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -135,7 +135,7 @@ static void raw_tensors(void **state) {
     sr_run_close(f);
 }
 
-/* Files from before the dataset was there are read, and nothing in them is observed. */
+/* Files older than the dataset can be read; no site in them is observed. */
 static void file_without(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -164,7 +164,7 @@ static void recovered(void **state) {
     compare(to, from, "mu_B sum_gx g_psi2 tid_mean", 0);
 }
 
-/* Sums of two kinds of xhat do not go into one file. */
+/* Sums with two kinds of xhat cannot go into one file. */
 static void copy_refused(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -196,7 +196,7 @@ static void refusals(void **state) {
     assert_int_equal(sr_set_observed(NULL, 0), SR_STATE);
 }
 
-/* The projection knows the vectors that observing adds. */
+/* The projected size includes the vectors that observing adds. */
 static void projected(void **state) {
     (void)state;
     sr_options o = SR_OPTIONS_DEFAULT;

@@ -1,5 +1,5 @@
-/* test_overhead_limit.c -- the spacing of vectors follows the time that recording takes; and a
- * process that forks: the file stays its parent's. */
+/* test_overhead_limit.c -- the spacing of vectors adapts to the time that recording takes. After a
+ * fork the file remains the parent's. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { WIDTH = 3, MOST = 4000 };
 static const sr_finish complete = SR_INIT(sr_finish, "complete");
 static const sr_options defaults = SR_OPTIONS_DEFAULT;
 
-/* -- pacing ---------------------------------------------------------------------------------- */
+/* -- spacing --------------------------------------------------------------------------------- */
 
 static double now(void) {
     struct timespec t;
@@ -34,7 +34,7 @@ static sr_recorder *create(const char *path, const sr_options *given) {
     return r;
 }
 
-/* Steps first .. last of which recording takes `seconds` more each, or sleeps instead. */
+/* Records steps first .. last. Each takes `seconds` more of recording, or sleeps instead. */
 static void put_steps(sr_recorder *r, int64_t first, int64_t last, double seconds, long sleep_us) {
     const double value[WIDTH] = {1, 2, 3};
     for (int64_t step = first; step <= last; step++) {
@@ -53,8 +53,8 @@ typedef struct columns {
     int64_t vector_step[MOST];
 } columns;
 
-/* Reads them, and checks what holds of every run: vectors stand in the steps that the spacing
- * divides, and scalars in all. */
+/* Reads the columns and checks every run's properties: vectors at the steps that the spacing
+ * divides, scalars at all. */
 static void read_columns(const char *path, columns *c) {
     static float dist[MOST];
     sr_failure why = {0};
@@ -100,7 +100,7 @@ static void test_widens_and_narrows(void **state) {
     assert_int_equal(sr_vectors_every(r), 16); /* the fourth row is in step 192 */
     put_steps(r, 192, 192, 1000, 0);
     assert_int_equal(sr_vectors_every(r), 32);
-    put_steps(r, 193, 600, 0, 1000); /* takes next to nothing now */
+    put_steps(r, 193, 600, 0, 1000); /* recording now takes almost no time */
     assert_int_equal(sr_vectors_every(r), 1);
     run_finish(r);
     check_ok(sr_run_check(path, &why), &why);
@@ -114,7 +114,7 @@ static void test_widens_and_narrows(void **state) {
     check_below(c.seconds[300], 1);
 }
 
-/* Steps of which recording takes `share` times the time that goes by. */
+/* Records steps whose recording takes a fraction `share` of the elapsed time. */
 static void put_share(sr_recorder *r, int64_t first, int64_t last, double share) {
     double before = now();
     for (int64_t step = first; step <= last; step++) {
@@ -125,7 +125,7 @@ static void put_share(sr_recorder *r, int64_t first, int64_t last, double share)
     }
 }
 
-/* The spacing halves below a quarter of the limit alone, and doubles above all of it. */
+/* The spacing halves only below a quarter of the limit, and doubles above all of it. */
 static void test_quarter(void **state) {
     (void)state;
     sr_options o = defaults;
@@ -144,7 +144,7 @@ static void test_quarter(void **state) {
     sr_abandon(r);
 }
 
-/* Never more often than the size of the file allows; never wider than 4096. */
+/* Vectors are never denser than the file's size limit allows, nor wider apart than 4096 steps. */
 static void test_bounds(void **state) {
     (void)state;
     static columns c;
@@ -173,7 +173,7 @@ static void test_bounds(void **state) {
     sr_abandon(r);
 }
 
-/* Neither columns nor change. */
+/* A fixed spacing: no columns and no change. */
 static void test_not_paced(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -203,7 +203,7 @@ static void test_not_paced(void **state) {
     }
 }
 
-/* All that it took stands in some row: flushes too, the last one apart. */
+/* The rows contain all recording time: flushes too, except the last one. */
 static void test_seconds(void **state) {
     (void)state;
     static columns c;
@@ -232,7 +232,7 @@ static void test_seconds(void **state) {
     check_above(sum, 0.9 * own);
 }
 
-/* Time that flushes take counts, on whichever step they fall. */
+/* Flush time counts, on whichever step it falls. */
 static void test_flushes_count(void **state) {
     (void)state;
     const char *path = sample_path("flushes.h5");
@@ -240,8 +240,8 @@ static void test_flushes_count(void **state) {
     o.overhead = 0.5, o.flush_seconds = 1000;
     sr_recorder *r = create(path, &o);
     put_steps(r, 1, 32, 0, 500);
-    assert_int_equal(sr_vectors_every(r), 1); /* declaring the file is not in it */
-    sr_add_seconds(r, 1000);                  /* as a flush behind the last step */
+    assert_int_equal(sr_vectors_every(r), 1); /* declaring the file is not included */
+    sr_add_seconds(r, 1000);                  /* as a flush after the last step */
     put_steps(r, 33, 64, 0, 500);
     assert_int_equal(sr_vectors_every(r), 2);
     sr_abandon(r);
@@ -251,7 +251,8 @@ static void test_flushes_count(void **state) {
 
 typedef void child_fn(sr_recorder *r, int which);
 
-/* What a child may try; each is refused with one line, and the first one is kept. */
+/* Calls that a child process may try: each is rejected with one line, and the first failure is
+ * kept. */
 static void try_all(sr_recorder *r, int which) {
     const double values[SAMPLE_EMBEDDING] = {3, 2, 1}, vector[8] = {0};
     const sr_forward sums = SR_INIT(sr_forward, 1, 0, 0, vector, vector, vector);
@@ -292,7 +293,7 @@ static void child_exits(sr_recorder *r, int which) {
     exit(0);
 }
 
-/* An evaluation that began before the fork. */
+/* An evaluation that started before the fork. */
 static void child_ends_eval(sr_recorder *r, int which) {
     const sr_status status = which ? sr_put_metric(r, "valid_nll", 1) : sr_end_eval(r);
     if (status != SR_STATE) _exit(1);
@@ -363,7 +364,7 @@ static void test_fork(void **state) {
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fork), /* first: nothing temporary is there that a child may remove */
+        cmocka_unit_test(test_fork), /* first: no temporary file exists that a child may remove */
         cmocka_unit_test(test_widens_and_narrows),
         cmocka_unit_test(test_quarter),
         cmocka_unit_test(test_bounds),

@@ -1,5 +1,5 @@
-/* test_pass_calls.c -- calls of raw tensors and sums that are refused, what the host puts beside
- * them, NaN batches, and the shapes of tensors. */
+/* test_pass_calls.c -- rejected calls of raw tensors and sums, values that the host adds, NaN
+ * batches, and shapes of tensors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static sr_recorder *create(const char *name, const sr_site *site) {
     return r;
 }
 
-/* -- refusals -------------------------------------------------------------------------------- */
+/* -- rejected calls -------------------------------------------------------------------------- */
 
 static void end_refused(sr_recorder *r, sr_status status, const char *part) {
     const sr_failure *why = sr_failed(r);
@@ -113,7 +113,7 @@ static void test_tensors(void **state) {
     }
 }
 
-/* Passes that wait are counted; where only the last one counts none of them waits. */
+/* The number of waiting passes is limited; with SR_REPEAT_LAST none waits. */
 static void test_many_passes(void **state) {
     (void)state;
     enum { WAITING = 4096 };
@@ -121,7 +121,7 @@ static void test_many_passes(void **state) {
         script_case c = base;
         c.site.repeat = merge ? SR_REPEAT_MERGE : SR_REPEAT_LAST;
         sr_recorder *r = create("refused.h5", &c.site);
-        for (int step = 1; step <= 2; step++) { /* the second one begins with none */
+        for (int step = 1; step <= 2; step++) { /* the second step starts with no waiting pass */
             sr_begin_step(r, step);
             for (int i = 0; i < WAITING; i++) script_call(r, 0, &c, step, "f0");
             for (int i = 0; i < WAITING; i++) script_call(r, 0, &c, step, "b0");
@@ -138,7 +138,7 @@ static void test_many_passes(void **state) {
     }
 }
 
-/* -- what the host puts ---------------------------------------------------------------------- */
+/* -- values from the host -------------------------------------------------------------------- */
 
 static double other(int vector, int k) {
     return 1.5 + vector + 0.25 * k;
@@ -152,7 +152,7 @@ static void put_own(sr_recorder *r, uint32_t vectors) {
     }
 }
 
-/* Steps with vectors of the host's, before or after the passes. */
+/* Steps with the host's vectors, before or after the passes. */
 static void run_put(const script_case *c, uint32_t vectors, bool before, script_record *to) {
     sr_recorder *r = create("put.h5", &c->site);
     for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
@@ -194,7 +194,7 @@ static void test_host_wins(void **state) {
         for (int k = 0; k < SCRIPT_WIDTH; k++)
             sum += pow((double)got.vector[SR_psi2_B][k] - other(SR_psi2, k), 2);
         check_within(dist, sqrt(sum) / SCRIPT_WIDTH, 1e-5 * dist);
-        /* dx follows from nu, which is 0 in the first step, or the host's */
+        /* dx follows from nu, which is 0 in the first step or given by the host */
         check_equals(plain.scalar[SR_SCALAR_dx_norm][0], plain.scalar[SR_SCALAR_direct_norm][0]);
         check_above(got.scalar[SR_SCALAR_dx_norm][0], 1.1F * got.scalar[SR_SCALAR_direct_norm][0]);
         /* and both of them from the gain */
@@ -233,7 +233,7 @@ static void test_host_scalars(void **state) {
     }
 }
 
-/* Sums without that of g^2: everything but what needs it. */
+/* Sums except sum g^2: only the values that need it are missing. */
 static void test_without_squares(void **state) {
     (void)state;
     static script_record got;
@@ -333,7 +333,7 @@ static void test_at_once_refused(void **state) {
     assert_int_equal(sr_put_passes(NULL, NULL, 1), SR_STATE);
 }
 
-/* Samples of a step are those of all passes, or not known; a pass without any row has none. */
+/* A step's samples are the sum over its passes, or unknown; a pass without valid rows has none. */
 static void test_samples(void **state) {
     (void)state;
     static const int64_t cases[][5] = {/* samples, padded of two passes, the sum */
@@ -362,7 +362,7 @@ static void test_samples(void **state) {
 
 /* -- NaN ------------------------------------------------------------------------------------- */
 
-/* One value that is no number: its feature is lost, the others and the run are not. */
+/* One value is NaN: its feature is lost, the others and the run are not. */
 static void test_nan_batch(void **state) {
     (void)state;
     static script_record got, plain;
@@ -390,13 +390,13 @@ static void test_nan_batch(void **state) {
     }
     check_equals(got.scalar[SR_SCALAR_nonfinite][0], 0);
     check_equals(got.scalar[SR_SCALAR_nonfinite][1], 4); /* three moments and sum_gx */
-    check_equals(got.scalar[SR_SCALAR_nonfinite][2], 3); /* mu, sigma2, psi2 run on */
+    check_equals(got.scalar[SR_SCALAR_nonfinite][2], 3); /* mu, sigma2, psi2 are updated */
 }
 
 /* -- shapes ---------------------------------------------------------------------------------- */
 
-/* All counts of rows and planes around the blocks, at an address of the element's alignment alone;
- * what stands in padded rows, and around the tensor, takes no part. */
+/* All numbers of rows and planes around the block sizes, at an address with only the element's
+ * alignment. Values in padded rows, and around the tensor, have no effect. */
 static void check_shape(int64_t outer, int64_t inner, bool masked) {
     enum { C = 3, MOST = 40 * C * 17 + 2 };
     static float x[MOST], g[MOST];

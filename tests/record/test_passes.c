@@ -1,5 +1,5 @@
-/* test_passes.c -- several forward and backward passes of a site in one step: micro-batches merged,
- * activation checkpointing, shared modules; against one pass over the rows that count. */
+/* test_passes.c -- several forward and backward passes of a site in one step: merged micro-batches,
+ * activation checkpointing, shared modules. Compared with one pass over the rows that count. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static void compare(const char *label, const script_record *got, const script_re
     }
 }
 
-/* What a host calls in a step (pass_script.h), how often passes may repeat, and which pieces
-   count. */
+/* A host's calls in a step (pass_script.h), the repetition of passes, and the parts of the batch
+ * that count. */
 typedef struct example {
     const char *script, *counts;
     sr_repeat repeat;
@@ -50,12 +50,12 @@ static const example examples[] = {
     {"F0F0B0F1F1B1", "01", SR_REPEAT_MERGE},  /* in accumulation */
     {"F0F1F1B1F0B0", "01", SR_REPEAT_MERGE},  /* a shared module, checkpointed */
     {"F0F1F2", "2", SR_REPEAT_MERGE},         /* no backward pass: the last one */
-    {"F0B0F1", "0", SR_REPEAT_MERGE},         /* an evaluation behind it */
-    {"F3B3F0B0F1B1", "01", SR_REPEAT_MERGE},  /* nothing but padding at first */
+    {"F0B0F1", "0", SR_REPEAT_MERGE},         /* an evaluation after it */
+    {"F3B3F0B0F1B1", "01", SR_REPEAT_MERGE},  /* only padding at first */
     {"F0B0F3B3F1B1", "01", SR_REPEAT_MERGE},  /* and in between */
     {"F0B0F1B1F3B3", "01", SR_REPEAT_MERGE},  /* and last */
     {"F0B0F4B4F1B1", "01", SR_REPEAT_MERGE},  /* no rows, no data */
-    {"F0B0F1B1B1B0", "01", SR_REPEAT_MERGE},  /* backward passes too many */
+    {"F0B0F1B1B1B0", "01", SR_REPEAT_MERGE},  /* too many backward passes */
     {"F0B0", "0", SR_REPEAT_LAST},            /* one pass */
     {"F0B0F1B1", "1", SR_REPEAT_LAST},        /* the last one counts */
     {"F1F0B0", "0", SR_REPEAT_LAST},          /* the last one before it */
@@ -63,14 +63,14 @@ static const example examples[] = {
     {"F0F0B0F1F1B1", "1", SR_REPEAT_LAST},    /* in accumulation */
     {"F0F1B1B0", "1", SR_REPEAT_LAST},        /* a shared module: its last use */
     {"F0F1", "1", SR_REPEAT_LAST},            /* no backward pass */
-    {"F0B0F1", "0", SR_REPEAT_LAST},          /* an evaluation behind it */
+    {"F0B0F1", "0", SR_REPEAT_LAST},          /* an evaluation after it */
     {"F4B4F2B2", "2", SR_REPEAT_LAST},        /* no rows at first */
     {"f0b0f2b2", "2", SR_REPEAT_LAST},        /* sums */
 };
 
 enum { EXAMPLES = sizeof examples / sizeof *examples };
 
-/* One pass over the rows of the pieces that count. */
+/* One pass over the rows of the parts that count. */
 static script_case one_pass(const script_case *c, const example *e) {
     script_case one = *c;
     one.script = strpbrk(e->script, "Bb") ? "F=B=" : "F=";
@@ -124,7 +124,7 @@ static void test_elements_and_layouts(void **state) {
         }
 }
 
-/* A formula that subtracts squares loses the variance here. */
+/* A formula that subtracts squares would lose the variance here. */
 static void test_large_means(void **state) {
     (void)state;
     static const sr_family families[] = {SR_FAMILY_SIGMA, SR_FAMILY_PSI, SR_FAMILY_PN};
@@ -161,8 +161,8 @@ static void expect_counts(const script_case *base, const char *script, sr_repeat
     check_near_float(script, found, want, 3, 0, 0);
 }
 
-/* Piece 0: 8 rows, 6 of them valid; 1: 12, 9; 2: 4, 3; 3: 8, none; 4: none. Channels first: 4, 6,
- * 2, 4 and 0 samples of two values. */
+/* Parts of the batch. 0: 8 rows, 6 of them valid; 1: 12, 9; 2: 4, 3; 3: 8, none; 4: none. Channels
+ * first: 4, 6, 2, 4 and 0 samples of two values. */
 static void test_counts(void **state) {
     (void)state;
     script_case c = case_of(SR_FAMILY_SIGMA, SR_FLOAT32, 0);

@@ -1,4 +1,5 @@
-/* test_raw_tensors.c -- raw tensors through the recorder, what a step records, spacing and size. */
+/* test_raw_tensors.c -- raw tensors in the recorder, the values of a step, vector spacing and file
+ * size. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,11 +128,11 @@ static void expect_feature(expected *e, running *s, sr_family family, int64_t st
     s->nu[k] = s->nu[k] * (1 - (1 - alpha_bwd) * Gamma) + (1 - alpha_bwd) * Lambda;
 }
 
-/* Counts of rows are there even where none is valid. */
+/* Row counts are recorded even if no row is valid. */
 static void expect_others(const expected *e, sr_family family, bool first, double *scalar) {
     scalar[SR_SCALAR_nonfinite] = 0;
     if (first)
-        scalar[SR_SCALAR_samples] = OUTER; /* rows of a flat tensor belong to nobody knows what */
+        scalar[SR_SCALAR_samples] = OUTER; /* rows of a flat tensor have no known sample numbers */
     scalar[SR_SCALAR_padded] = (double)(ROWS - e->rows);
     if (family == SR_FAMILY_ROW || e->rows == 0) return;
     scalar[SR_SCALAR_dx_norm] = (double)sqrtl(e->dx2);
@@ -183,7 +184,7 @@ static void test_observe(void **state) {
         }
 }
 
-/* Without alpha there is nothing running. */
+/* Without alpha no running statistics exist. */
 static void test_observe_without_alpha(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -209,7 +210,7 @@ static void test_observe_without_alpha(void **state) {
     sr_run_close(f);
 }
 
-/* What the host puts wins over what is derived; nonfinite counts float32 values. */
+/* The host's values replace derived ones; nonfinite counts float32 values. */
 static void test_put_wins(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -236,11 +237,11 @@ static void test_put_wins(void **state) {
     check_ok(sr_run_scalar(f, "rows", 0, 0, 1, &got, &why), &why);
     assert_true(isnan(got)); /* not put */
     check_ok(sr_run_scalar(f, "nonfinite", 1, 0, 1, &got, &why), &why);
-    assert_true(isnan(got)); /* a site that put nothing */
+    assert_true(isnan(got)); /* a site without values */
     sr_run_close(f);
 }
 
-/* Scalars of every step are the same whether or not its vectors are kept. */
+/* A step's scalars do not depend on whether its vectors are kept. */
 static void test_scalars_without_vectors(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -267,7 +268,8 @@ static void test_scalars_without_vectors(void **state) {
 
 /* -- size ------------------------------------------------------------------------------------ */
 
-/* A run of `steps` steps of wide sites; returns the file's size and, through it, the projection. */
+/* Makes a run of `steps` steps of wide sites; returns the file's size, and the projection in
+ * `projected`. */
 static int64_t run_size(int64_t steps, int64_t limit, int64_t *projected, int64_t *every) {
     enum { WIDE = 256, SITES = 6 };
     double value[WIDE];
@@ -278,7 +280,7 @@ static int64_t run_size(int64_t steps, int64_t limit, int64_t *projected, int64_
     for (int i = 0; i < SITES; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%d", i);
-        sr_family family = i < 3 ? SR_FAMILY_SIGMA : SR_FAMILY_NONE; /* three sites stay silent */
+        sr_family family = i < 3 ? SR_FAMILY_SIGMA : SR_FAMILY_NONE; /* three record nothing */
         sr_add_site(
             r, &(sr_site){.size = sizeof(sr_site), .name = name, .family = family, .width = WIDE});
     }
@@ -313,7 +315,7 @@ static void test_projection(void **state) {
     assert_int_equal(every, 1);
     printf("1000 steps: projected %lld, got %lld\n", (long long)projected, (long long)size);
     expect_about(size, projected, 0.1);
-    assert_true(size > 1000 * 3 * 256 * 8 * 4); /* the vectors are there */
+    assert_true(size > 1000 * 3 * 256 * 8 * 4); /* the size includes the vectors */
     projected = 1;
     size = run_size(1000, 6000000, &projected, &every);
     printf("limit 6000000: projected %lld, got %lld, every %lld\n", (long long)projected,

@@ -1,5 +1,5 @@
-/* test_recorder_mistakes.c -- calls of the recorder that are refused: one line each, and what was
- * written before is kept. */
+/* test_recorder_mistakes.c -- rejected calls of the recorder: one line each; earlier rows are
+ * kept. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 static const sr_finish complete = {
     .size = sizeof(sr_finish), "complete", "", "0123456789abcdef0123456789abcdef"};
 
-/* Each mistake of a host is kept, stops the recording, and comes back from sr_close. */
+/* Each host mistake is kept, stops the recording, and is returned by sr_close. */
 static void expect_mistake(const char *part, sr_status status, void (*mistake)(sr_recorder *)) {
     sr_failure why = {0};
     const char *path = sample_path("mistake.h5");
@@ -27,7 +27,7 @@ static void expect_mistake(const char *part, sr_status status, void (*mistake)(s
     mistake(r);
     assert_non_null(sr_failed(r));
     check_failure(sr_failed(r), status, part);
-    assert_int_equal(sample_step(r, 7), status); /* nothing happens any more */
+    assert_int_equal(sample_step(r, 7), status); /* later calls do nothing */
     assert_int_equal(sr_close(r, &complete, &why), status);
     check_failure(&why, status, part);
     sr_runfile *f = sample_open(path);
@@ -227,7 +227,7 @@ static void test_bad_options(void **state) {
     why = (sr_failure){0};
     assert_null(sr_create(sample_path("no/such/folder.h5"), NULL, &why));
     check_failure(&why, SR_IO, "no directory");
-    /* an older caller knows only the first fields */
+    /* an older caller has only the first fields */
     o = (sr_options)SR_OPTIONS_DEFAULT;
     o.size = offsetof(sr_options, seed), o.program = "old", o.flush_steps = -5;
     sr_recorder *r = sample_begin(sample_path("old.h5"), &o);
@@ -240,7 +240,7 @@ static void test_bad_options(void **state) {
     sr_abandon(NULL);
 }
 
-/* A host without standard output and error: what it prints goes nowhere, not into the run file. */
+/* A host without standard output and error: its output does not go into the run file. */
 static void test_closed_output(void **state) {
     (void)state;
     const int kept[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
@@ -281,7 +281,7 @@ static void test_paths(void **state) {
     expect_bad_path("/no/such/folder/x.h5", false, SR_IO, "no directory /no/such/folder");
     if (access("/", W_OK | X_OK) == 0)
         expect_bad_path("/statrec-test-of-paths.h5", false, SR_OK, "");
-    assert_int_not_equal(access("/statrec-test-of-paths.h5", F_OK), 0); /* nothing is made */
+    assert_int_not_equal(access("/statrec-test-of-paths.h5", F_OK), 0); /* no file is created */
     const char *path = sample_path("folder.h5");
     snprintf(part, sizeof part, "%s.part", path);
     assert_int_equal(mkdir(part, 0700), 0);

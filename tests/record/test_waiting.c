@@ -1,5 +1,5 @@
-/* test_waiting.c -- no row waits longer than flush_seconds for its place in the file: in the middle
- * of a step, around an evaluation, before a step that will take as long as the last one. */
+/* test_waiting.c -- no row waits longer than flush_seconds to be written. Cases: in the middle of a
+ * step, around an evaluation, before a step expected to take as long as the last one. */
 #include <math.h>
 #include <time.h>
 
@@ -40,7 +40,7 @@ static void put_site(sr_recorder *r, int64_t step, int i) {
     }
 }
 
-/* The same as sample_step; `pause` seconds in its middle. */
+/* Like sample_step, with a pause of `pause` seconds in the middle. */
 static void slow_step(sr_recorder *r, int64_t step, const int id[2], double pause) {
     const sr_step row = sample_row(step);
     sr_begin_step(r, step);
@@ -53,7 +53,7 @@ static void slow_step(sr_recorder *r, int64_t step, const int id[2], double paus
     check_ok(sr_end_step(r, &row), sr_failed(r));
 }
 
-/* What was put of the step before its rows went to the file is still there behind them. */
+/* Values of the current step are kept while earlier rows are written. */
 static void test_in_a_step(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -93,12 +93,12 @@ static void test_between_steps(void **state) {
     const char *path = sample_path("between.h5");
     sr_recorder *r = begin(path, 0.3, id);
     slow_step(r, 1, id, 0), wait_seconds(0.4);
-    sr_begin_eval(r, 1, NAN); /* behind a validation */
+    sr_begin_eval(r, 1, NAN); /* after a validation */
     expect_rows(path, 1, 0);
     sr_put_metric(r, "valid_nll", 1);
     wait_seconds(0.4);
     sr_end_eval(r);
-    expect_rows(path, 1, 0); /* its time has only begun */
+    expect_rows(path, 1, 0); /* its wait has only started */
     wait_seconds(0.4);
     sr_begin_step(r, 2);
     sr_runfile *f = sample_open(path);
@@ -125,7 +125,7 @@ static void test_before_something_long(void **state) {
     int id[2];
     const char *path = sample_path("long.h5");
     sr_recorder *r = begin(path, 1000, id);
-    check_ok(sr_flush_rows(r), sr_failed(r)); /* nothing is there yet */
+    check_ok(sr_flush_rows(r), sr_failed(r)); /* no rows yet */
     for (int64_t step = 1; step <= 3; step++) slow_step(r, step, id, 0);
     expect_rows(path, 0, 0);
     check_ok(sr_flush_rows(r), sr_failed(r));

@@ -124,7 +124,7 @@ run_copied copied_copy(const char *from, const char *to, const run_copy_options 
     return result;
 }
 
-/* Copies and must fail like this; no file and no part is left. */
+/* Copies, and requires this failure; no file and no .part remains. */
 void copied_refused(char *const *paths, int count, const run_copy_options *o, sr_status status,
                     const char *part) {
     sr_failure why = {0};
@@ -142,7 +142,7 @@ void copied_refused(char *const *paths, int count, const run_copy_options *o, sr
 typedef struct comparison {
     hid_t other;
     int datasets;
-    const char *skip; /* datasets whose path begins like one of these, between spaces */
+    const char *skip; /* datasets whose path starts with one of these, separated by spaces */
 } comparison;
 
 static bool skips(const char *skip, const char *name) {
@@ -189,7 +189,7 @@ void copied_same_text(const char *name, const char *got, const char *want) {
     if (strcmp(got, want) != 0) fail_msg("%s: '%s', not '%s'", name, got, want);
 }
 
-/* A text attribute of /copy. */
+/* Reads a text attribute of /copy. */
 void copied_check_attribute(const char *file, const char *name, const char *want) {
     char text[1024] = "";
     const hid_t f = H5Fopen(sample_path(file), H5F_ACC_RDONLY, H5P_DEFAULT);

@@ -80,14 +80,14 @@ static void read_names(const sr_runfile *f, readings *r, sr_failure *why) {
         for (int i = 0; (name = sr_run_name(f, groups[g], i)); i++) sum += strlen(name);
         add_reading(r, SR_OK, why, &sum, sizeof sum);
     }
-    const char *text = sr_run_definition(f, "scalars/dist_mu"); /* "" when it cannot be read */
+    const char *text = sr_run_definition(f, "scalars/dist_mu"); /* "" on a failed read */
     if (*text) add_reading(r, SR_OK, why, text, strlen(text));
 }
 
 sr_status readings_of(const char *path, readings *r, sr_failure *why) {
     sr_runfile *f = sr_run_open(path, why);
     if (!f) return why->status;
-    /* without damage that was met while it was opened: all values are those of the file */
+    /* if no damage was met while opening, all values equal the file's */
     r->sound = !sr_run_damage(f, 0);
     read_columns(f, r, why);
     read_rest(f, r, why);

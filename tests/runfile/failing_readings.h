@@ -1,5 +1,5 @@
-/* failing_readings.h -- everything that a reader of a run file may ask for, as digests, for tests in
- * which one call fails. */
+/* failing_readings.h -- digests of all values that a reader of a run file can get, for tests with
+ * one failing call. */
 #ifndef TESTS_RUNFILE_FAILING_READINGS_H
 #define TESTS_RUNFILE_FAILING_READINGS_H
 
@@ -8,7 +8,7 @@
 
 enum { READINGS_STEPS = 16, READINGS_MAX = 500 };
 
-/* A digest of the values of each reading; 0: refused. */
+/* A digest of the values of each reading; 0: failed. */
 typedef struct readings {
     uint64_t digest[READINGS_MAX];
     size_t size[READINGS_MAX]; /* bytes of its values */
@@ -16,17 +16,17 @@ typedef struct readings {
     bool sound; /* no damage was reported while the file was opened */
 } readings;
 
-/* The run of READINGS_STEPS steps. */
+/* Records the run of READINGS_STEPS steps. */
 extern const run_shape readings_shape;
 
-/* Reads all of a file. SR_OK although single readings may be refused; the process ends with a line
- * when one is refused without a reason, or has no name of a file in it. */
+/* Reads all of a file. Returns SR_OK even if single readings fail. The process ends with a line if
+ * a failure has no reason or its message no file name. */
 sr_status readings_of(const char *path, readings *r, sr_failure *why);
-/* Ends the process unless each reading was refused or is that of `whole`; a file with reported damage
- * may have fewer rows. */
+/* Ends the process unless each reading failed or equals its value in `whole`. A file with reported
+ * damage may have fewer rows. */
 void readings_compare(const char *after, const readings *now, const readings *whole);
-/* Rows of the sample `name`: all of them, or whatever is left, none of them wrong; or a file that
- * is refused with a reason. status: what the check says of all of them. */
+/* Checks the sample `name`: opening fails with a reason, or its rows are right. With `all` no row
+ * is missing. status: the check's result for all rows. */
 void readings_look(const char *name, const char *after, bool all, const char *status);
 
 #endif

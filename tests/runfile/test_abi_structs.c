@@ -1,5 +1,5 @@
-/* test_abi_structs.c -- programs built before and after the library: structs that are shorter and
- * longer than its own (statrec/base.h), and statistics by their names. */
+/* test_abi_structs.c -- programs built before or after the library: structs shorter or longer than
+ * the library's (statrec/base.h), and statistics by their names. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { WIDTH = 2, OUTCOME = 8192, MOST = 512 };
 
-/* -- one small run, one of whose structs is given ---------------------------------------------- */
+/* -- one small run; the caller passes one of its structs --------------------------------------- */
 
 typedef enum { OPTIONS, SITE, TENSOR, GRADIENT, FORWARD, BACKWARD, STEP, FINISH, INPUTS } input;
 
@@ -112,7 +112,7 @@ static const sr_site whole_site = {sizeof(sr_site), "s",         "bn", "conv", S
                                    "batch",         "mu,sigma2", "",   true,   SR_REPEAT_MERGE};
 static const sr_finish whole_finish = {sizeof(sr_finish), "diverged", "why not", "abc"};
 
-/* What became of the run: its failure, what the file holds. */
+/* Writes the run's failure and the file's content to `text`. */
 static void run_with(input kind, const void *given, char text[OUTCOME]) {
     const char *path = sample_path("sizes.h5");
     sr_failure why = {0};
@@ -200,7 +200,7 @@ static const sr_backward whole_backward = {sizeof(sr_backward), sum_g, sum_gc, s
 static const sr_step whole_step = {sizeof(sr_step), 1, 7, 0.5, 2, 3, 4};
 static const sr_options default_options = SR_OPTIONS_DEFAULT;
 
-/* otherwise: what a field is that the program does not know; NULL: 0. */
+/* otherwise: values of the fields that the program lacks; NULL: 0. */
 static const struct {
     const char *name;
     size_t size;
@@ -217,7 +217,7 @@ static const struct {
     [FINISH] = {"sr_finish", sizeof(sr_finish), &whole_finish, NULL, finish_cuts},
 };
 
-/* Aligned as any struct. */
+/* Storage with any struct's alignment. */
 typedef union room {
     unsigned char byte[MOST];
     size_t size;
@@ -232,7 +232,7 @@ static void expect_same(input kind, const room *given, const room *as, size_t cu
     assert_true(strlen(want) > 60);
 }
 
-/* Behind its size an older program has anything. */
+/* An older program may have any bytes after its struct. */
 static void test_older(void **state) {
     (void)state;
     for (int kind = 0; kind < INPUTS; kind++)
@@ -317,7 +317,7 @@ static sr_status fill_embedding(void *to, sr_failure *why) {
     return status;
 }
 
-/* Without a way to fail: a size that is none leaves it alone. */
+/* sr_instead cannot fail: it ignores a struct with an invalid size. */
 static sr_status fill_instead(void *to, sr_failure *why) {
     assert_int_not_equal(sr_depends("g_mu", to), 0);
     size_t size = 0;
@@ -350,7 +350,7 @@ static const struct {
     {"sr_instead", fill_instead, sizeof(sr_instead), instead_cuts},
 };
 
-/* As much as there is room for, its size as it was, and nothing behind it. */
+/* Only the fields that fit are filled; the size is unchanged, and no byte after them is written. */
 static void expect_filled(int i, const room *whole, size_t cut) {
     sr_failure why = {0};
     room got;

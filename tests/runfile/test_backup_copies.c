@@ -1,6 +1,6 @@
-/* test_backup_copies.c -- metadata and steps have a backup copy in the trailer: a file of which one of
- * the two is damaged is read as it was and says so; where both are, what they held is damaged. Whether
- * a file is the one that was opened. */
+/* test_backup_copies.c -- backup copies of metadata and steps in the trailer. A file with damage in
+ * one of the two is read as before and reports it. If both are damaged, their dataset is. Also
+ * checks whether a file is the one that was opened. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,8 @@ static void list_extents(void) {
     assert_true(extents > 100);
 }
 
-/* A copy of the file with other bytes in the middle of the extent, in its backup copy, or in both. */
+/* Stores the file with a damaged byte in the middle of the extent, in its backup copy, or in
+ * both. */
 static void store_damaged(const copied *c, bool here, bool in_copy) {
     char *bytes = malloc(whole_size);
     assert_non_null(bytes);
@@ -79,7 +80,7 @@ static void test_one_of_two(void **state) {
         }
 }
 
-/* What both held may be needed to open the file. */
+/* Opening the file may need an extent that is damaged in both. */
 static void test_both(void **state) {
     (void)state;
     int opened = 0;
@@ -101,7 +102,7 @@ static void test_both(void **state) {
     assert_true(opened > extents / 6);
 }
 
-/* -- whether it is the same file ------------------------------------------------------------- */
+/* -- identity of files ----------------------------------------------------------------------- */
 
 static bool identify(const sr_runfile *f, uint64_t identity[READER_IDENTITY]) {
     memset(identity, 0, READER_IDENTITY * sizeof *identity);
@@ -118,7 +119,7 @@ static void test_identity(void **state) {
     assert_memory_equal(first, second, sizeof first);
     assert_int_equal(first[0], whole_size);
     assert_int_equal(truncate(path, (off_t)whole_size + 1), 0);
-    assert_false(identify(f, second)); /* of another size */
+    assert_false(identify(f, second)); /* its size differs */
     assert_int_equal(unlink(path), 0);
     assert_false(identify(f, second));
     sr_run_close(f), sr_run_close(same);

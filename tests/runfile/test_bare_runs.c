@@ -1,4 +1,4 @@
-/* test_bare_runs.c -- runs that lack what others have: sites, vectors, space, a reason in ASCII. */
+/* test_bare_runs.c -- runs without sites, vectors, disk space or an ASCII reason. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,11 +15,11 @@
 #include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
-static int refusal;          /* of fallocate; 0: none */
-static off_t asked, partial; /* bytes of its last call; those that it takes before it fails */
-static uint64_t available;   /* blocks that fstatvfs tells; 0: the system's own */
+static int refusal;          /* error of fallocate; 0: none */
+static off_t asked, partial; /* bytes of its last call; bytes that it takes before it fails */
+static uint64_t available;   /* blocks that fstatvfs reports; 0: the true number */
 
-/* Stands before the system's own. */
+/* Overrides the system's function. */
 int fstatvfs(int fd, struct statvfs *s) {
     static union {
         void *object;
@@ -31,6 +31,7 @@ int fstatvfs(int fd, struct statvfs *s) {
     return failed;
 }
 
+/* Overrides the system's function. */
 int fallocate(int fd, int mode, off_t at, off_t length) {
     static union {
         void *object;
@@ -43,7 +44,7 @@ int fallocate(int fd, int mode, off_t at, off_t length) {
     return errno = refusal, -1;
 }
 
-/* A final pass over a model without normalization has nothing to store. */
+/* A final pass over a model without normalization stores no values. */
 static void test_no_sites(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -65,7 +66,7 @@ static void test_no_sites(void **state) {
     sr_run_close(f);
 }
 
-/* A run that is resumed without vectors keeps its steps, and none of the old vectors. */
+/* A run that is resumed without vectors keeps its steps but no old vectors. */
 static void test_no_vectors(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -96,7 +97,7 @@ static void test_no_vectors(void **state) {
     sr_run_close(f);
 }
 
-/* /state has fields of ASCII; each byte of another letter becomes a question mark. */
+/* /state has ASCII fields; each byte of another letter becomes a question mark. */
 static void test_reason(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -110,8 +111,8 @@ static void test_reason(void **state) {
     sr_run_close(f);
 }
 
-/* A full disk is told before the first step, with nothing of the run left; a file system that
- * reserves no space may have it. */
+/* A full disk is reported before the first step, and no file of the run remains. A file system that
+ * cannot reserve space is accepted. */
 static void test_space(void **state) {
     (void)state;
     static const int full[] = {ENOSPC, EDQUOT}, unsupported[] = {EOPNOTSUPP, ENOSYS, EINTR};
@@ -156,7 +157,7 @@ static void test_reserved_bytes(void **state) {
     }
 }
 
-/* Too little space is told without asking for it; what a refused call took is given back. */
+/* Too little space is reported before fallocate; blocks of a failed call are released. */
 static void test_little_space(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -181,7 +182,7 @@ static void test_little_space(void **state) {
     assert_int_equal(sr_close(r, &run_complete, &why), SR_IO);
 }
 
-/* The first failure ends the writing, and frees the file for others; a second changes nothing. */
+/* The first failure ends writing and releases the file; a second failure has no effect. */
 static void test_broken(void **state) {
     (void)state;
     run_writer w;

@@ -1,5 +1,5 @@
-/* test_closed_streams.c -- a host that has closed standard input, output or error: its messages go
- * into no file of a recorder or reader. */
+/* test_closed_streams.c -- a host that has closed standard input, output or error. Its messages do
+ * not go into a recorder's or reader's file. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ static void spoil(void) {
     }
 }
 
-/* In a process of its own: closes the descriptors of the mask, records, and reads. */
+/* In a separate process: closes the descriptors of the mask, records, and reads. */
 static void run_host(int closed, const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;

@@ -1,5 +1,5 @@
-/* test_comparable.c -- in what two sites of two runs differ: each cause by itself, and differences
- * that are too small to count. */
+/* test_comparable.c -- causes that make two sites of two runs incomparable: each cause alone, and
+ * differences too small to count. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
-enum { STEPS = 10, LONG = 5000 }; /* LONG: values are looked at one by one */
+enum { STEPS = 10, LONG = 5000 }; /* LONG: values are compared one by one */
 
 typedef struct small_run {
     int width, rows, tokens;
@@ -65,11 +65,11 @@ static void each_difference(void **state) {
         {OTHER(config, "batching = length\nseed = 1\n"), .found = SR_DEPENDS_BATCHES},
         {OTHER(config, "batching = random\nseed = 2\n"), .found = 0},
         {OTHER(config, "seed = 1\n"), .found = 0}, /* unknown is not different */
-        {OTHER(config, "batching = Random"), .found = SR_DEPENDS_BATCHES}, /* without an end */
+        {OTHER(config, "batching = Random"), .found = SR_DEPENDS_BATCHES}, /* no newline */
         {OTHER(config, "batchings = length\n"), .found = 0},               /* another option */
         {OTHER(config, "batching"), .found = 0},
         {OTHER(steps, LONG), .found = 0},
-        {OTHER(steps, -1), .found = 0}, /* no steps tell of rows and tokens */
+        {OTHER(steps, -1), .found = 0}, /* without steps, rows and tokens are unknown */
         {OTHER(alpha, 0.99), .found = SR_DEPENDS_ALPHA},
 #undef OTHER
     };
@@ -97,7 +97,7 @@ static void each_difference(void **state) {
     sr_run_close(a);
 }
 
-/* A long run is sampled: other rows and tokens are found in it, too. */
+/* A long run is sampled: differences in rows and tokens are still found. */
 static void long_run(void **state) {
     (void)state;
     small_run s = base;
@@ -114,7 +114,7 @@ static void delete_column(const char *name, const char *column) {
     assert_true(H5Fclose(file) >= 0);
 }
 
-/* What cannot be read is unknown, and unknown is not different; the rest is compared. */
+/* Values that cannot be read are unknown, and unknown is not different; the rest is compared. */
 static void damaged_runs(void **state) {
     (void)state;
     static const struct {

@@ -1,5 +1,5 @@
-/* test_copy_anonymous.c -- no byte of an anonymous copy names anybody; names that must stay are
- * checked. */
+/* test_copy_anonymous.c -- an anonymous copy contains no byte of a user's, host's or path's name;
+ * names that must stay are checked. */
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,14 +68,14 @@ static void anonymous_config(void **state) {
     copied_same_text("config", sr_run_get_info(f)->config, "lr = 0.5\n# a note\n");
     copied_same_text("program", sr_run_get_info(f)->program, "statrec train");
     sr_run_close(f);
-    c.shares = NULL; /* no option may be told */
+    c.shares = NULL; /* no option may be stored */
     copied_copy("own.h5", "x.h5", &c);
     f = sample_open(sample_path("x.h5"));
     copied_same_text("config", sr_run_get_info(f)->config, "");
     sr_run_close(f);
 }
 
-/* The options of an earlier copy name somebody: its texts are empty in the next one. */
+/* An earlier copy's options contain a name: the next copy has empty texts. */
 static void anonymous_twice(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -97,7 +97,7 @@ static void named(const char *site, const char *metric, const char *definition) 
     run_finish(r);
 }
 
-/* Names cannot be left out. */
+/* Names cannot be omitted. */
 static void anonymous_names(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -129,7 +129,7 @@ static void check_text(const sr_runfile *f, const char *text, const char *part) 
         fail_msg("'%s': '%s', not '%s'", text, why.text, part ? part : "");
 }
 
-/* What a name may contain, and what identifies somebody. */
+/* Identifying texts, and texts that a name may contain. */
 static void identifying_texts(void **state) {
     (void)state;
     static const struct {
@@ -159,7 +159,7 @@ static void identifying_texts(void **state) {
                {"for bob", "the user"},
                {"for carol", "the user"},
                {"for dave", "the user"},
-               {"for ed", NULL}, /* too short: in too many names */
+               {"for ed", NULL}, /* too short: occurs in too many names */
                {"malice", NULL}};
     sr_runfile *f = sample_open(sample_path("whole.h5"));
     const sr_run_info was = f->info;
@@ -224,7 +224,7 @@ static bool keeps_no(const void *context, const char *statistic) {
     return strcmp(statistic, context) != 0;
 }
 
-/* What is not copied is not checked. */
+/* Parts that are not copied are not checked. */
 static void identifying_left_out(void **state) {
     (void)state;
     const int64_t sites[] = {0, 2};
@@ -256,7 +256,8 @@ static void identifying_info(void **state) {
     sr_run_close(f);
 }
 
-/* Names of sources are hidden, line by line; all texts go where one of the others identifies. */
+/* Source names are hidden line by line. All texts are removed if another text identifies a
+ * person. */
 static void identifying_sources(void **state) {
     (void)state;
     static const char *const bad[][COPY_TEXTS] = {{"a.h5\n\nb.h5", "1\n2", "--site x"},
@@ -271,7 +272,7 @@ static void identifying_sources(void **state) {
         copy_anonymous_texts(f, text);
         for (int k = 0; k < COPY_TEXTS; k++) copied_same_text("a text", text[k], want[i][k]);
     }
-    copy_anonymous_texts(f, (char *[COPY_TEXTS]){NULL}); /* of a run that is no copy */
+    copy_anonymous_texts(f, (char *[COPY_TEXTS]){NULL}); /* the run is no copy */
     sr_run_close(f);
 }
 

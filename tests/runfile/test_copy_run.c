@@ -1,5 +1,5 @@
-/* test_copy_run.c -- what run_copy writes: the same numbers, fewer rows, fewer sites, parts joined;
- * when it refuses, it leaves nothing. */
+/* test_copy_run.c -- run_copy's output: equal numbers, fewer rows, fewer sites, joined parts. A
+ * rejected copy leaves no file. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static int begin(void **state) {
     return 0;
 }
 
-/* The steps of the vectors of a file whose writer died, the first two of them exchanged. */
+/* Exchanges the first two vector steps of a killed writer's file. */
 static void exchange_vector_steps(const char *name) {
     size_t size;
     int exchanged = 0;
@@ -38,8 +38,8 @@ static void exchange_vector_steps(const char *name) {
     free(bytes);
 }
 
-/* In a file that may still grow, rows behind the last step are left for later; rows out of order
- * are damage all the same. */
+/* In a file that may still grow, rows after the last step are skipped; rows out of order are
+ * damage. */
 static void growing_out_of_order(void **state) {
     (void)state;
     char *const paths[] = {(char *)(uintptr_t)sample_path("killed.h5")};
@@ -75,7 +75,7 @@ static void everything(void **state) {
     sr_run_close(a), sr_run_close(b);
 }
 
-/* The checksum is that of zlib over the whole file; a copy of a copy lists both. */
+/* The checksum is zlib's over the whole file; a copy of a copy lists both. */
 static void origin(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -108,7 +108,7 @@ static void origin(void **state) {
     copied_check_attribute("z.h5", "options", "none\n--every 3\n--every 3");
 }
 
-/* Steps, and steps of vectors and spectra. */
+/* Checks the steps, and the steps of vectors and spectra. */
 static void check_steps(const char *name, const int64_t *steps, int count, const int64_t *vectors,
                         int vector_count) {
     sr_runfile *f = sample_open(sample_path(name));
@@ -123,7 +123,7 @@ static void check_steps(const char *name, const int64_t *steps, int count, const
     sr_run_close(f);
 }
 
-/* Values of site `site` of the copy, which is `of` in the run. */
+/* Checks site `site` of the copy, which is site `of` of the run. */
 static void check_values_of(const char *run, const char *name, int site, int of) {
     sr_runfile *a = sample_open(sample_path(run)), *b = sample_open(sample_path(name));
     const sr_run_info *info = sr_run_get_info(b);
@@ -175,8 +175,8 @@ static void check_values(const char *name, int site, int of) {
 static void thinned(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
-    /* vectors at 4, 8, ...: the first at or after 10, 20, 30, 40 are 12, 20, 32, 40; spectra at 6,
-       12, ...: 12, 24, 30 */
+    /* vectors at 4, 8, ...: the first at or after 10, 20, 30, 40 are at 12, 20, 32, 40. Spectra at
+     * 6, 12, ...: 12, 24, 30 */
     o.every = o.vectors_every = 10;
     run_copied n = copied_copy("whole.h5", "x.h5", &o);
     check_steps("x.h5", (const int64_t[]){10, 12, 20, 24, 30, 32, 40}, 7,
@@ -198,7 +198,7 @@ static void thinned(void **state) {
     double memory[SR_FINAL_COUNT][SAMPLE_SITES], *value[SR_FINAL_COUNT] = {memory[0], memory[1]};
     assert_int_equal(sr_run_get_info(f)->evals, 5); /* at 10, 15, 20, 25, 30 */
     check_ok(sr_run_final(f, &batches, value, NULL), NULL);
-    assert_int_equal(batches, -1); /* of the last step, which is not among these */
+    assert_int_equal(batches, -1); /* from the last step, which is not among these */
     sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
     double singular[SAMPLE_EMBEDDING];
     int64_t step;
@@ -293,7 +293,7 @@ static void running(void **state) {
     assert_memory_equal(got, want, sizeof got);
 }
 
-/* Parts in any order become the run that they are from. */
+/* Parts in any order are joined to the original run. */
 static void joined(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -315,7 +315,7 @@ static void joined(void **state) {
     assert_int_equal(n.steps, COPIED_STEPS),
         assert_int_equal(n.of_vectors, COPIED_STEPS / COPIED_VECTORS);
     copied_check_attribute("x.h5", "options", "none\nnone\nnone\nnone\nnone\nnone");
-    /* thinning goes on from part to part */
+    /* thinning continues across parts */
     o.every = o.vectors_every = 10;
     check_ok(run_copy(part, 3, sample_path("x.h5"), &o, &n, &why), &why);
     check_steps("x.h5", (const int64_t[]){10, 12, 20, 24, 30, 32, 40}, 7,
@@ -364,7 +364,7 @@ static void growing(void **state) {
     sr_failure fault = {0};
     assert_int_equal(sr_run_check(sample_path("x.h5"), &fault), SR_STATE);
     check_failure(&fault, SR_STATE, "interrupted, 20 steps readable: copied from an unfinished");
-    check_ok(sr_flush(r), sr_failed(r)); /* the run goes on */
+    check_ok(sr_flush(r), sr_failed(r)); /* the run is still recording */
     sr_abandon(r);
     check_ok(run_copy(&path, 1, sample_path("x.h5"), &o, &n, &why), &why); /* it was killed */
     check_values_of("growing.h5", "x.h5", 1, 1);
@@ -397,7 +397,7 @@ static void write_step(const char *file, const char *name, hsize_t at, int64_t v
     assert_true(H5Fclose(f) >= 0);
 }
 
-/* Changes a bit of every place where the file has these steps. */
+/* Flips a bit at every occurrence of these steps in the file. */
 static void flip_steps(const char *file, const int64_t step[3]) {
     size_t size, places = 0;
     char *bytes = damage_load(sample_path("killed.h5.part"), &size);
@@ -414,8 +414,7 @@ static void count_lost(void *context, const char *dataset, int64_t rows, const c
     if (strcmp(dataset, wanted[0]) == 0) wanted[1] = "";
 }
 
-/* Steps that cannot be read, of a file that was not finished: such a file is not copied, and recover
- * says which dataset it is. */
+/* Unreadable steps in an unfinished file: the file is not copied, and recover names the dataset. */
 static void unreadable_steps(void **state) {
     (void)state;
     static const struct {
@@ -443,7 +442,7 @@ static void unreadable_steps(void **state) {
     }
 }
 
-/* Rows of one step stand beside each other: an order that no writer makes is not copied. */
+/* Rows of a step are adjacent: a file with an order that no writer makes is not copied. */
 static void orders(void **state) {
     (void)state;
     static const struct {
@@ -475,7 +474,7 @@ static void targets(void **state) {
     why = (sr_failure){0};
     assert_int_equal(run_copy(&path, 1, sample_path("there.h5"), &o, &n, &why), SR_EXISTS);
     check_failure(&why, SR_EXISTS, "there.h5: exists");
-    /* a link is replaced by --force, or refused; never followed */
+    /* --force replaces a link, otherwise it is rejected; it is never followed */
     assert_int_equal(symlink(sample_path("there.h5"), sample_path("link.h5")), 0);
     why = (sr_failure){0};
     assert_int_equal(run_copy(&path, 1, sample_path("link.h5"), &o, &n, &why), SR_EXISTS);
@@ -486,7 +485,7 @@ static void targets(void **state) {
     assert_int_equal(s.st_size, 4);
 }
 
-/* -- what is chosen, and parts that have nothing ---------------------------------------------- */
+/* -- selected parts of a run, and empty parts ------------------------------------------------- */
 
 static void chosen_sites(void **state) {
     (void)state;
@@ -509,7 +508,7 @@ static bool keeps_named(const void *context, const char *name) {
     return strcmp(context, name) == 0;
 }
 
-/* Rows of vectors and spectra are chosen, but no vector and no spectrum: the copy has none. */
+/* Rows of vectors and spectra are selected, but no vector and no spectrum: the copy has none. */
 static void one_scalar(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -523,7 +522,7 @@ static void one_scalar(void **state) {
     sr_run_close(f);
 }
 
-/* Of steps that come after many others: their batches are not read. */
+/* Copies steps after many others, whose batches are not read. */
 static void end_of_many(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -536,8 +535,8 @@ static void end_of_many(void **state) {
     sr_run_close(f);
 }
 
-/* The last part has none of the chosen steps: the copy ends in the one before. Parts without steps
- * have nothing in common that could overlap. Without `why` it is the same. */
+/* The last part contains no selected step: the copy ends in the part before. Parts without steps
+ * cannot overlap. `why` may be NULL. */
 static void parts_without_steps(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -555,7 +554,7 @@ static void parts_without_steps(void **state) {
     assert_int_equal(n.steps, 0), assert_int_equal(n.of_steps, 0);
 }
 
-/* Two parts that begin at step 0: no step before it could be copied first. */
+/* Two parts that start at step 0: the first would contribute no step. */
 static void parts_of_the_beginning(void **state) {
     (void)state;
     const run_copy_options o = copied_plain();
@@ -569,7 +568,7 @@ static void parts_of_the_beginning(void **state) {
     assert_string_equal(why.hint, "");
 }
 
-/* A metric of one part alone is a metric of the copy. */
+/* A metric of only one part is a metric of the copy. */
 static void another_metric(void **state) {
     (void)state;
     const run_copy_options o = copied_plain();
@@ -592,7 +591,7 @@ static void another_metric(void **state) {
     sr_run_close(f);
 }
 
-/* The first failure of a caller is kept, as everywhere. */
+/* A caller's first failure is kept, as everywhere. */
 static void failure_of_before(void **state) {
     (void)state;
     const run_copy_options o = copied_plain();
@@ -609,7 +608,7 @@ static void failure_of_before(void **state) {
     assert_string_equal(why.text, "before");
 }
 
-/* A copy whose /copy lost a text is damaged, also for an anonymous copy of it. */
+/* A copy whose /copy lost a text is damaged, also when it is copied anonymously. */
 static void copy_without_a_text(void **state) {
     (void)state;
     run_copy_options o = copied_plain();
@@ -625,8 +624,8 @@ static void copy_without_a_text(void **state) {
     check_failure(&why, SR_FORMAT, "once.h5");
 }
 
-/* Without a file to write, or a recorder to copy to; and a file of another device of the same number
- * is another file. */
+/* No target path, no recorder to copy to. A file with the same number on another device is another
+ * file. */
 static void nowhere(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -638,7 +637,7 @@ static void nowhere(void **state) {
     assert_int_equal(sr_copy_rows(NULL, sample_path("whole.h5"), -1, -1, NULL), SR_STATE);
 }
 
-/* A recorder with another number of pairs takes over everything else. */
+/* A recorder with another number of pairs copies everything else. */
 static void other_pairs(void **state) {
     (void)state;
     int id[2];
@@ -661,7 +660,7 @@ static void other_pairs(void **state) {
     sr_run_close(f);
 }
 
-/* Columns of /final that are missing: what is there is recovered, the pairs alone too. */
+/* Columns of /final are missing: the others are recovered, even the pairs alone. */
 static void final_in_parts(void **state) {
     (void)state;
     static const char *const gone[] = {"/final/tid_mean", "/final/tid_var", "/final/batches"};
@@ -684,7 +683,7 @@ static void expect_tokens(void *context, const char *dataset, int64_t rows, cons
     ++*(int *)context;
 }
 
-/* A path may look like the beginning of a fault: the dataset alone is named all the same. */
+/* Even if a path looks like the start of a fault, only the dataset is named. */
 static void path_with_a_colon(void **state) {
     (void)state;
     int lost = 0;

@@ -1,6 +1,6 @@
-/* test_cut.c -- what a killed writer's file still holds when its end is lost: against a look at
- * every chunk, and without asking HDF5 for every chunk, since each answer takes it longer than the
- * last. */
+/* test_cut.c -- the rows left in a killed writer's file whose end is lost. Compared with a search
+ * over all chunks. The reader must not query HDF5 for every chunk, since each query is slower than
+ * the last. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <hdf5.h>
@@ -18,7 +18,7 @@ enum { SITES = 4, WIDTH = 512 };
 
 static long asked;
 
-/* Stands before HDF5's own. */
+/* Overrides HDF5's function. */
 herr_t H5Dget_chunk_info(hid_t set, hid_t space, hsize_t i, hsize_t *first, unsigned *filters,
                          haddr_t *at, hsize_t *bytes) {
     typedef herr_t getter(hid_t, hid_t, hsize_t, hsize_t *, unsigned *, haddr_t *, hsize_t *);
@@ -30,8 +30,8 @@ herr_t H5Dget_chunk_info(hid_t set, hid_t space, hsize_t i, hsize_t *first, unsi
     return next.call(set, space, i, first, filters, at, bytes);
 }
 
-/* A run of `rows` rows whose writer was killed; mu only at every second site, so that a flush
- * writes it in parts. */
+/* Writes a run of `rows` rows whose writer is killed. Only every second site has mu, so that a
+ * flush writes it in parts. */
 static void make_killed(const char *path, int64_t rows, int64_t flush_steps) {
     static double value[WIDTH];
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -65,7 +65,7 @@ static void make_killed(const char *path, int64_t rows, int64_t flush_steps) {
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* Rows of one dataset in front of the first that has a chunk past the end. */
+/* Returns a dataset's rows before the first chunk past the end. */
 static int64_t rows_of(hid_t file, const char *name, hsize_t end) {
     hsize_t dims[2], count, first[2], bytes;
     haddr_t at;
@@ -84,7 +84,7 @@ static int64_t rows_by_looking(const char *path, hsize_t end) {
     static const char *const names[] = {"/vectors/step", "/vectors/mu_B", "/vectors/mu"};
     int64_t least = INT64_MAX;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_metadata_read_attempts(access, 1); /* else it waits for what is cut off */
+    H5Pset_metadata_read_attempts(access, 1); /* else it waits for the missing bytes */
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access);
     H5Pclose(access);
     assert_true(file >= 0);
@@ -96,7 +96,7 @@ static int64_t rows_by_looking(const char *path, hsize_t end) {
     return least;
 }
 
-/* Cuts the file shorter and shorter. Returns how many numbers of rows were met. */
+/* Truncates the file further and further. Returns the number of different row counts. */
 static int cut_down(const char *path, int cuts, long most_asked) {
     struct stat s;
     int64_t last = -1;
@@ -108,7 +108,7 @@ static int cut_down(const char *path, int cuts, long most_asked) {
         assert_int_equal(truncate(path, end), 0);
         asked = 0;
         sr_runfile *f = sr_run_open(path, &why);
-        if (!f) continue; /* nothing is left: the index of a chunk is cut off */
+        if (!f) continue; /* no rows left: the index of a chunk is cut off */
         if (asked > most_asked) fail_msg("%ld chunks asked for", asked);
         int64_t rows = sr_run_get_info(f)->vectors;
         sr_run_close(f);
@@ -134,7 +134,7 @@ static void test_rows_left(void **state) {
 
 static void test_few_questions(void **state) {
     (void)state;
-    make_killed(sample_path("cut.h5"), 4000, 64); /* 125 bands of 4 chunks */
+    make_killed(sample_path("cut.h5"), 4000, 64); /* 125 chunk rows, 4 chunks each */
     assert_true(cut_down(sample_path("cut.h5.part"), (int)check_places(64), 200) > 1);
 }
 

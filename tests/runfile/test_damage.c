@@ -28,9 +28,9 @@ static void test_truncated(void **state) {
     }
     damage_store(path, bytes, end - 1);
     opened += damage_exercise(path);
-    assert_int_equal(opened, 0); /* its superblock knows how long the file was */
+    assert_int_equal(opened, 0); /* its superblock contains the file's length */
     damage_store(path, bytes,
-                 size - 1); /* all of the run is there, and nothing that vouches for it */
+                 size - 1); /* the run is complete, but the trailer that verifies it is cut off */
     assert_true(damage_exercise(path));
     sr_failure why = {0};
     assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
@@ -38,7 +38,7 @@ static void test_truncated(void **state) {
     free(bytes);
 }
 
-/* HDF5 reads zeros past the end of such a file; no row that is told to be readable has one. */
+/* HDF5 reads zeros past the end of such a file; no row reported as readable has one. */
 static void check_rows_left(const char *path, bool cut) {
     sr_failure why = {0};
     sr_runfile *f = sr_run_open(path, &why);
@@ -59,7 +59,7 @@ static void expect_text(const char *path, const char *text) {
     check_failure(&why, SR_FORMAT, text);
 }
 
-/* What the first bytes and the length tell is said without HDF5's words. */
+/* Faults in the first bytes and the length are reported without HDF5's message. */
 static void test_first_bytes(void **state) {
     (void)state;
     size_t size;
@@ -67,7 +67,7 @@ static void test_first_bytes(void **state) {
     const char *path = sample_path("bytes.h5");
     damage_make_run(sample_path("whole.h5"), 40);
     char *bytes = damage_load(sample_path("whole.h5"), &size);
-    size = damage_end(bytes); /* as older files end */
+    size = damage_end(bytes); /* older files end here */
     damage_store(path, bytes, 0);
     expect_text(path, "bytes.h5: empty, not a run file");
     damage_store(path, bytes, 5);
@@ -82,13 +82,13 @@ static void test_first_bytes(void **state) {
     bytes[10] = 77;
     damage_store(path, bytes, size);
     expect_text(path, "bytes.h5: damaged: open: ");
-    bytes[10] = 8, bytes[11] = 1; /* its writer has it open, but not for readers */
+    bytes[10] = 8, bytes[11] = 1; /* its writer has it open, but not yet for readers */
     damage_store(path, bytes, size);
     expect_text(path, "bytes.h5: nothing to read: its writer has not begun");
     free(bytes);
 }
 
-/* A killed writer's file may end anywhere: what is left of it is read. */
+/* A killed writer's file may end anywhere: the remaining rows are read. */
 static void test_truncated_unfinished(void **state) {
     (void)state;
     size_t size;
@@ -152,14 +152,14 @@ static void test_flipped(void **state) {
     flip_bytes(sample_path("run.h5.part"), (int)check_places(60));
 }
 
-/* What HDF5 keeps of a damaged header it would tell at the end of its host's process, on its
- * standard error. The child: reads files with damaged headers, then HDF5 ends. */
+/* HDF5 would print its errors on a damaged header when the host's process ends. The child reads
+ * files with damaged headers, then HDF5 ends. */
 static void read_damaged_headers(const char *said) {
     size_t size;
     const char *path = sample_path("child.h5");
     if (!freopen(said, "w", stderr)) _exit(2);
     char *bytes = damage_load(sample_path("whole.h5"), &size);
-    size = damage_end(bytes); /* without second copies */
+    size = damage_end(bytes); /* without backup copies */
     int damaged = 0;
     for (size_t at = 48; at + 64 < size; at++) {
         if (memcmp(bytes + at, "OHDR", 4) != 0 && memcmp(bytes + at, "OCHK", 4) != 0) continue;

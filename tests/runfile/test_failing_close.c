@@ -1,6 +1,6 @@
-/* test_failing_close.c -- close reports that bytes were not written, as on a network file system:
- * the file does not get its name, and the writer says why. A file of arrays gets its name after
- * fsync. */
+/* test_failing_close.c -- close reports that bytes were not written, as on a network file system.
+ * The file does not get its name, and the writer reports the reason. A file of arrays gets its name
+ * after fsync. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "testing/sample_run.h"
 
 static const run_shape shape = {1, 8, 77, "1", true};
-static const char *ending; /* of the path of the file whose close fails; NULL: none */
+static const char *ending; /* end of the path whose close fails; NULL: none */
 static int failed, synced, synced_before_name;
 
 static bool is_of_ending(int fd) {
@@ -27,7 +27,7 @@ static bool is_of_ending(int fd) {
     return length >= (ssize_t)tail && memcmp(path + length - tail, ending, tail) == 0;
 }
 
-/* These stand before the system's own. The descriptor is closed. */
+/* These override the system's functions. The descriptor is closed. */
 int close(int fd) {
     static union {
         void *object;

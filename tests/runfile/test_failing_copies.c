@@ -1,14 +1,14 @@
-/* test_failing_copies.c -- a run file is recovered and copied while one call fails: an allocation, a
- * call of the system, a call of HDF5. The new file is whole, or is not there; what recover counts is
- * what it copied. */
+/* test_failing_copies.c -- a run file is recovered and copied while one call fails: an allocation,
+ * a system call or an HDF5 call. The new file is complete or absent; recover counts the rows that
+ * it copied. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "failing_readings.h"
 #include "testing/failing_deeds.h"
 #include "testing/sample_run.h"
 
-static sr_recovery recovered; /* without a failure */
+static sr_recovery recovered; /* result without a failure */
 static sr_recovery now;
-static int losses; /* datasets of which something was lost, as it is reported */
+static int losses; /* datasets with reported losses */
 
 static void note_loss(void *context, const char *dataset, int64_t rows, const char *reason) {
     (void)context, (void)rows;
@@ -34,14 +34,14 @@ static sr_status copy(sr_failure *why) {
     return run_copy(paths, 2, sample_path("x.h5"), &o, &count, why);
 }
 
-/* The file is whole, also when the durability of its name failed; or there is none. */
+/* The file is complete, also if syncing its name failed; or it does not exist. */
 static void look(const char *after, sr_status status, const char *wanted) {
     if (access(sample_path("x.h5.part"), F_OK) == 0) complain(after, "a part is left");
     if (status == SR_OK || access(sample_path("x.h5"), F_OK) == 0)
         readings_look("x.h5", after, true, wanted);
 }
 
-/* What cannot be read is left out, and counted or reported; else all is there. */
+/* Unreadable data are left out, and counted or reported; all other data are copied. */
 static void look_at_recovered(const char *after, sr_status status) {
     sr_failure why = {0};
     const bool same = memcmp(&now, &recovered, sizeof now) == 0;

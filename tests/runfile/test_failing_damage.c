@@ -1,6 +1,6 @@
-/* test_failing_damage.c -- damaged, truncated and whole files are opened and checked while each
- * allocation, and each read of a dataset, fails in turn: damage is told while memory lasts, a lack of
- * memory is no damage, and a value that was not read is not called right. */
+/* test_failing_damage.c -- damaged, truncated and valid files are opened and checked while each
+ * allocation and each dataset read fails in turn. Damage is reported if memory suffices. Out of
+ * memory is not damage, and an unread value does not count as valid. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "copied_run.h"
 #include "journal/positional_io.h"
@@ -26,7 +26,7 @@ static sr_status open_cut(sr_failure *why) {
     return open_one("cut.h5", why);
 }
 
-/* Bytes that could not be read are no other bytes. */
+/* Unread bytes do not count as changed bytes. */
 static void expect_no_damage(void *context, const sr_failure *fault) {
     (void)context;
     if (strstr(fault->text, "not those that were written")) complain("check", "%s", fault->text);
@@ -40,7 +40,7 @@ static sr_status open_repaired(sr_failure *why) {
     return open_one("repaired.h5", why);
 }
 
-/* Chunks with the rows of one site are read without a cache, from a dataset that is opened again. */
+/* Chunks with one site's rows are read without a cache, from a dataset that is opened again. */
 static sr_status read_chunks(sr_failure *why) {
     float value[CHUNK];
     sr_failure own = {0};
@@ -55,7 +55,7 @@ static sr_status read_chunks(sr_failure *why) {
     return status;
 }
 
-/* SR_OK: the check found that the file is not whole. */
+/* SR_OK: the check found the fault. */
 static sr_status check_fault(const char *name, const char *fault, sr_failure *why) {
     sr_failure own = {0};
     if (sr_run_check(sample_path(name), &own) == SR_OK) complain("check", "%s: whole", name);
@@ -87,7 +87,7 @@ static void test_system(void **state) {
     deed_fail_each(&checking, FAILING_SYSTEM);
 }
 
-/* Places of HDF5's reads serve all datasets, so each read fails in turn. */
+/* HDF5's call sites of read serve all datasets, so each read fails in turn. */
 static void test_datasets(void **state) {
     (void)state;
     static const deed checking[] = {
@@ -125,7 +125,7 @@ static void test_no_memory(void **state) {
     failing_gives = FAILING_UNKNOWN, failing_only = NULL;
 }
 
-/* A file without a text of the root, and with numbers of sites that no writer makes. */
+/* A file without a text attribute of the root, and with site numbers that no writer makes. */
 static void make_damaged(void) {
     const double alpha[SAMPLE_SITES] = {2, 3, -1, 0.5};
     const hid_t file = damage_reopen(sample_path("damaged.h5")),
@@ -136,7 +136,7 @@ static void make_damaged(void) {
     assert_true(H5Fclose(file) >= 0);
 }
 
-/* The superblock and the header of the root group come from their backup copies. */
+/* Superblock and root group header come from their backup copies. */
 static void make_repaired(void) {
     enum { OFFSET_SIZE = 9, AT_ROOT = 36 };
     size_t size;

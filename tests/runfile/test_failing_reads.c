@@ -1,13 +1,13 @@
 /* test_failing_reads.c -- a run file is read and checked while one call fails: an allocation, a
- * call of the system, a call of HDF5. Each value is that of the file or is refused; the check of a
- * damaged file never calls it whole. */
+ * system call or an HDF5 call. Each value equals the file's or fails; the check never accepts a
+ * damaged file. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "failing_readings.h"
 #include "testing/damage.h"
 #include "testing/failing_deeds.h"
 #include "testing/sample_run.h"
 
-static readings whole, growing; /* without a failure */
+static readings whole, growing; /* result without a failure */
 static readings now;
 
 static sr_status read_whole(sr_failure *why) {
@@ -32,7 +32,7 @@ static sr_status check(sr_failure *why) {
     return sr_run_check(sample_path("whole.h5"), why);
 }
 
-/* What is not whole is never called whole. SR_OK: its fault was found. */
+/* A damaged file is never accepted. SR_OK: its fault was found. */
 static sr_status check_fault(const char *name, const char *fault, sr_failure *why) {
     sr_failure own = {0};
     if (sr_run_check(sample_path(name), &own) == SR_OK) complain("check", "%s: whole", name);
@@ -91,8 +91,8 @@ static sr_status open_growing(sr_failure *why) {
     return open_one("killed.h5", why);
 }
 
-/* Calls of one place in the text serve all attributes and datasets, so each of them fails: wherever
- * the reading of a file ends, the rest is not begun and all is freed. */
+/* One call site serves all attributes and datasets, so each of its calls fails once. Wherever
+ * reading a file stops, nothing more is read and all memory is freed. */
 static void test_each_allocation(void **state) {
     (void)state;
     static const deed opening[] = {
@@ -101,13 +101,13 @@ static void test_each_allocation(void **state) {
     for (int i = 0; i < 2; i++) deed_fail_all(&opening[i], FAILING_ALLOCATIONS);
 }
 
-/* A read that fails hides no dataset: HDF5 keeps the part of a header that it has. */
+/* A failed read hides no dataset, although HDF5 keeps the part of the header that it has. */
 static void test_each_read(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) deed_fail_all(&deeds[i], FAILING_SYSTEM);
 }
 
-/* A lack of memory is no damage, wherever HDF5 meets it: the file is not opened. */
+/* Out of memory is not damage, wherever HDF5 meets it: opening fails. */
 static void look_at_memory(const char *after, sr_status status) {
     if (failing_at && failing_made >= failing_at && status != SR_MEMORY)
         complain(after, "no lack of memory");
@@ -127,7 +127,7 @@ static void test_no_memory(void **state) {
     failing_gives = FAILING_UNKNOWN, failing_only = NULL;
 }
 
-/* A byte in the middle of HDF5's part has another value. */
+/* Alters a byte in the middle of the HDF5 data. */
 static void make_damaged(void) {
     size_t size;
     char *bytes = damage_load(sample_path("whole.h5"), &size);

@@ -1,5 +1,5 @@
-/* test_failing_rows.c -- each kind of row is written while each extension and each write of a dataset
- * fails in turn: the recording ends with a reason, and what the file has is right. */
+/* test_failing_rows.c -- each kind of row is written while each extension and each write of a
+ * dataset fails in turn. The recording ends with a reason, and the file's rows are right. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <math.h>
 
@@ -71,7 +71,7 @@ static sr_status record(sr_failure *why) {
     return sr_close(r, &run_complete, why);
 }
 
-/* -- what the file has ----------------------------------------------------------------------- */
+/* -- content of the file --------------------------------------------------------------------- */
 
 static void check_rows(const sr_runfile *f, const char *after) {
     const sr_run_info *info = sr_run_get_info(f);
@@ -137,7 +137,7 @@ static void test_writes(void **state) {
     fail_calls_of("H5Dwrite");
 }
 
-/* The descriptor of the file serves its lock and its space. */
+/* The lock and the reservation of space use the file's descriptor. */
 static void test_descriptors(void **state) {
     (void)state;
     fail_calls_of("H5Fget_vfd_handle");

@@ -1,5 +1,5 @@
-/* test_failing_wakes.c -- of many open files most are closed for now: one is read again while one call
- * fails. The value is right or is refused with a reason, and the file is whole the next time. */
+/* test_failing_wakes.c -- most of many open files are closed for now; one is read again while one
+ * call fails. The value is right or fails with a reason, and the next read of the file succeeds. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "copied_run.h"
 #include "testing/failing_deeds.h"
@@ -11,7 +11,7 @@ enum { BESIDE = 32 };
 static double loss, singular[SAMPLE_EMBEDDING];
 static char definition[256];
 
-/* What is asked of the file: the first refusal. */
+/* Reads from the file; returns the first failure. */
 static sr_status ask(const sr_runfile *f, sr_failure *why) {
     int64_t step;
     sr_failure own[2] = {{0}, {0}};
@@ -29,7 +29,7 @@ static void expect_right(const char *after, sr_status status) {
         complain(after, "%g, %g, '%s'", loss, singular[0], definition);
 }
 
-/* The opening of the files is not watched. */
+/* Failures are not injected while the files are opened. */
 static sr_status wake(sr_failure *why) {
     sr_runfile *f, *beside[BESIDE];
     sr_failure again = {0};

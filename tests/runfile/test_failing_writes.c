@@ -1,6 +1,6 @@
-/* test_failing_writes.c -- a run file is recorded and resumed while one call fails: an allocation, a
- * call of the system, a call of HDF5. What is left is right or is refused; what succeeds is what it
- * is without the failure. */
+/* test_failing_writes.c -- a run file is recorded and resumed while one call fails: an allocation,
+ * a system call or an HDF5 call. The remaining file is right or rejected; a success gives the same
+ * file as without the failure. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include "failing_readings.h"
 #include "testing/failing_deeds.h"
@@ -43,7 +43,7 @@ static void look_at_record(const char *after, sr_status status) {
     readings_look("x.h5", after, status == SR_OK, "complete");
 }
 
-/* What was there stays until the new file is whole. */
+/* The earlier file stays until the new one is complete. */
 static void look_at_resumed(const char *after, sr_status status) {
     readings_look("resumed.h5", after, status == SR_OK, "complete");
 }
@@ -76,8 +76,8 @@ static void test_hdf5(void **state) {
     deed_fail_each(&resuming, FAILING_HDF5);
 }
 
-/* Reads of one place in the text reach all datasets, so more of them fail: what the disk did not
- * give is not left out of the file that replaces the old one. */
+/* One call site reads all datasets, so more of its calls fail. A failed read must not leave rows
+ * out of the file that replaces the old one. */
 static void test_reads(void **state) {
     (void)state;
     enum { TRIED = 96 };
@@ -101,7 +101,7 @@ static int make_files(void **state) {
 }
 
 int main(void) {
-    /* hundreds of files, each with an fsync: in memory where that is possible */
+    /* hundreds of files, each with an fsync: in memory if possible */
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations),

@@ -1,5 +1,5 @@
-/* test_faults.c -- full disks and failing allocations: the host goes on, the failure is kept, what
- * was flushed before stays readable, nothing crashes. */
+/* test_faults.c -- full disks and failing allocations. The host continues, the failure is kept,
+ * rows flushed before stay readable, no crash. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 /* -- allocations ----------------------------------------------------------------------------- */
 
-/* glibc's own allocator, under the malloc that the linker takes from this file. Calls that come
- * from this program's text (HDF5 is a shared library) are counted, and the fail_at-th fails. */
+/* glibc's allocator, called by the malloc in this file. Calls from this program's own code are
+ * counted (HDF5 is a shared library), and the fail_at-th fails. */
 #ifndef __SANITIZE_ADDRESS__
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -43,8 +43,7 @@ void *realloc(void *old, size_t size) {
 
 static const sr_finish complete = {sizeof(sr_finish), "complete", "", ""};
 
-/* A step of everything that is of the recorder's own making: raw tensors and sums, merged,
-   scalars. */
+/* A step with all values that the recorder computes: raw tensors and sums, merged, and scalars. */
 static void put_raw(sr_recorder *r, int64_t step, const int id[2], int merged) {
     const float x[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     const double sum[5] = {1, 2, 3, 4, 5};
@@ -59,7 +58,7 @@ static void put_raw(sr_recorder *r, int64_t step, const int id[2], int merged) {
     sr_end_step(r, &(sr_step){.size = sizeof(sr_step)});
 }
 
-/* The sample's sites and one more, which is observed. */
+/* The sample's sites and an observed one. */
 static sr_recorder *create_raw(const char *path, bool resume, int id[2], int *merged,
                                sr_failure *why) {
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -74,7 +73,7 @@ static sr_recorder *create_raw(const char *path, bool resume, int id[2], int *me
     return r;
 }
 
-/* Records, stops, goes on. */
+/* Records, stops, resumes. */
 static sr_status live(const char *path, sr_failure *why) {
     int id[2], merged;
     sr_recorder *r = create_raw(path, false, id, &merged, why);
@@ -91,14 +90,14 @@ static sr_status live(const char *path, sr_failure *why) {
     return sr_close(r, &complete, why);
 }
 
-/* Under neither name. */
+/* The file exists under neither name. */
 static void expect_nothing(const char *path) {
     char part[4300];
     snprintf(part, sizeof part, "%s.part", path);
     assert_true(access(path, F_OK) != 0 && access(part, F_OK) != 0);
 }
 
-static sr_recovery whole; /* of a run to whose lives nothing happened */
+static sr_recovery whole; /* counts of a run without failures */
 
 static sr_status live_and_copy(const char *path, const char *copy, sr_recovery *count,
                                sr_failure *why) {
@@ -107,7 +106,8 @@ static sr_status live_and_copy(const char *path, const char *copy, sr_recovery *
     return status == SR_OK ? sr_run_recover(path, copy, true, -1, count, why) : status;
 }
 
-/* Two whole lives of a run with the k-th allocation failing. True when none failed any more. */
+/* Records and resumes a run with the k-th allocation failing. Returns true when no allocation fails
+ * any more. */
 static bool live_with_failure(long k) {
     sr_failure why = {0};
     sr_recovery count = {.size = sizeof(sr_recovery)};
@@ -121,8 +121,8 @@ static bool live_with_failure(long k) {
         check_ok(status, &why);
         return true;
     }
-    /* Without consequence: whether an object is there is asked once more where it is opened, and
-     * HDF5 holds its header against its sum by itself. The copy then has all that was recorded. */
+    /* Harmless failures: HDF5 verifies header checksums itself, and opening an object checks its
+     * existence again. The copy then has all recorded rows. */
     if (status != SR_MEMORY && !(status == SR_OK && memcmp(&count, &whole, sizeof whole) == 0))
         fail_msg("allocation %ld: %s: %s", k, sr_status_name(status), why.text);
     char part[4300];
@@ -136,7 +136,7 @@ static bool live_with_failure(long k) {
 /* A test that fails in a child ends it with status 1, or a little more. */
 enum { IN_ONE_PROCESS = 64, EACH = 200, NONE_FAILED = 100 };
 
-/* All of them take two minutes (tests/README.md). */
+/* Trying all takes two minutes (tests/README.md). */
 static long every(void) {
     return check_places(0) ? 1 : 11;
 }
@@ -145,8 +145,8 @@ static bool is_tried(long k) {
     return k <= EACH || k % every() == 0;
 }
 
-/* HDF5 keeps what it has of a file that it could not close, so each process has its part of them.
- * The last k so far; *all: none failed any more. */
+/* HDF5 keeps parts of a file that it could not close, so each process tries some allocations.
+ * Returns the last k so far; *all: none fails any more. */
 static long fail_some(long k, bool *all) {
     int status;
     const pid_t child = fork();
@@ -189,14 +189,14 @@ static void test_allocations(void **state) {
 
 /* -- full disks ------------------------------------------------------------------------------ */
 
-/* No file of this process grows beyond `limit`. What a build for coverage writes at its end goes
- * nowhere: cut off, it would spoil what others have written. */
+/* Limits files of this process to `limit` bytes. A coverage build's output is discarded: truncated,
+ * it would damage other processes' output. */
 static bool limit_files(rlim_t limit) {
     setenv("GCOV_PREFIX", "/dev/null", 1), setenv("GCOV_ERROR_FILE", "/dev/null", 1);
     return setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, limit}) == 0;
 }
 
-/* What a full disk leaves in the recorder: the system's reason, whatever HDF5 did after it. */
+/* The recorder's failure after a full disk is the system's reason, whatever HDF5 did later. */
 static void expect_full(const sr_failure *kept, rlim_t limit) {
     if (kept->status == SR_IO && strstr(kept->text, "File too large")) return;
     fprintf(stderr, "limit %lu: %s: %s\n", (unsigned long)limit, sr_status_name(kept->status),
@@ -204,12 +204,12 @@ static void expect_full(const sr_failure *kept, rlim_t limit) {
     _exit(23);
 }
 
-/* The child: a run whose file may not grow beyond `limit` bytes. Exit status 0: finished; 10: the
- * failure was kept and returned as it should; anything else is a fault. */
+/* The child: a run whose file is limited to `limit` bytes. Exit status 0: finished; 10: the failure
+ * was kept and returned correctly; other: a fault. */
 static void write_limited(const char *path, rlim_t limit) {
     sr_failure why = {0};
     signal(SIGXFSZ, SIG_IGN);
-    signal(SIGSEGV, SIG_DFL), signal(SIGABRT, SIG_DFL); /* cmocka would go on in the child */
+    signal(SIGSEGV, SIG_DFL), signal(SIGABRT, SIG_DFL); /* cmocka would continue in the child */
     if (!limit_files(limit)) _exit(20);
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
@@ -226,12 +226,11 @@ static void write_limited(const char *path, rlim_t limit) {
         sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why);
     if (status != SR_OK && (closed != status || strcmp(why.text, kept.text) != 0)) _exit(24);
     if (access(path, F_OK) == 0 && closed != SR_OK) _exit(25);
-    /* exit, not _exit: nothing of HDF5 may run or crash at exit either */
+    /* exit, not _exit: HDF5 must not run or crash at exit either */
     exit(closed == SR_OK ? 0 : closed == SR_IO ? 10 : 26);
 }
 
-/* Every row that a reader is told about must be right. Returns how many there are, -1: no run file.
- */
+/* Every row that a reader reports must be right. Returns the number of rows, -1: no run file. */
 static int64_t check_left(const char *path) {
     sr_failure why = {0};
     sr_runfile *f = sr_run_open(path, &why);
@@ -271,7 +270,7 @@ static void test_full_disk(void **state) {
     assert_true(failed > 20 && readable > 10 && finished > 0);
 }
 
-/* The child: rows of more bytes than HDF5 keeps in memory, so that a write itself meets the end. */
+/* The child: rows of more bytes than HDF5 buffers, so that a write itself fails. */
 static void write_wide(const char *path, rlim_t limit) {
     enum { SITES = 64, WIDTH = 512 };
     static double value[WIDTH];
@@ -293,7 +292,7 @@ static void write_wide(const char *path, rlim_t limit) {
         sr_begin_step(r, step);
         for (int i = 0; i < SITES; i++) sr_put_forward(r, i, &sums), sr_put_scalar(r, i, own, 1);
         sr_end_step(r, &row);
-        if (step % 5 == 0) sr_flush(r); /* running values */
+        if (step % 5 == 0) sr_flush(r); /* running statistics */
     }
     if (!r || !sr_failed(r)) _exit(21);
     expect_full(sr_failed(r), limit);
@@ -320,7 +319,7 @@ static void test_full_disk_wide(void **state) {
 }
 
 int main(void) {
-    /* hundreds of files, each with an fsync: in memory where that is possible */
+    /* hundreds of files, each with an fsync: in memory if possible */
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_disk),

@@ -1,6 +1,6 @@
-/* test_flips.c -- one flipped bit anywhere in a finished run file: check notices it, readers and
- * recovery lose no more than the dataset that it hit, and no number is another one.
- * STATREC_TORTURE: how many bits, 300 unless it says another number. */
+/* test_flips.c -- flips one bit anywhere in a finished run file. check notices it, readers and
+ * recovery lose at most the dataset that it hit, and no number changes. STATREC_TORTURE: number of
+ * bits, default 300. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static int flips(void) {
     return (int)check_places(300);
 }
 
-/* Every kind of dataset that a run file has, more chunks than one of most. */
+/* Every kind of dataset of a run file, most with more than one chunk. */
 static void make_run(const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -54,9 +54,9 @@ static void make_run(const char *path) {
 /* -- reading all of it ----------------------------------------------------------------------- */
 
 typedef struct contents {
-    unsigned char *bytes; /* of all datasets, one after the other */
+    unsigned char *bytes; /* all datasets, concatenated */
     size_t used, room;
-    size_t end[256]; /* of each */
+    size_t end[256]; /* end of each */
     bool lost[256];
     int count;
 } contents;
@@ -157,7 +157,7 @@ static void read_all(contents *c, sr_runfile *f) {
     add(c, 1024, read_table, f, "");
 }
 
-/* How many datasets cannot be read; the others hold what they held. */
+/* Returns the number of unreadable datasets; the others must be unchanged. */
 static int compare(const contents *truth, const contents *got, const char *where) {
     int lost = 0;
     for (int i = 0; i < truth->count; i++) {
@@ -172,7 +172,7 @@ static int compare(const contents *truth, const contents *got, const char *where
 
 /* -- flips ----------------------------------------------------------------------------------- */
 
-/* Rows and whatever is no NaN are what they were. */
+/* Rows, and values other than NaN, must be unchanged. */
 static void check_recovered(const char *path, const contents *truth) {
     sr_failure why = {0};
     sr_recovery count = SR_INIT(sr_recovery, .steps = 0);
@@ -184,7 +184,7 @@ static void check_recovered(const char *path, const contents *truth) {
     sr_runfile *f = sample_open(copy);
     read_all(&got, f);
     const float *was = (const float *)(const void *)truth->bytes, *is = (float *)(void *)got.bytes;
-    /* of floats: the scalars and vectors of the format, and the scalar "own" */
+    /* float datasets: the format's scalars and vectors, and the scalar "own" */
     enum { FIRST = 8, END = FIRST + SR_SCALAR_COUNT + SR_VECTOR_COUNT + 1 };
     int others = 0, of = -1;
     for (int i = FIRST; i < END; i++)
@@ -200,7 +200,7 @@ static void check_recovered(const char *path, const contents *truth) {
     check_failure((sr_run_check(copy, &why), &why), SR_STATE, "interrupted");
 }
 
-/* Bit `bit` of the file. How many datasets it costs. */
+/* Flips bit `bit` of the file. Returns the number of lost datasets. */
 static int flip(const char *path, char *bytes, size_t size, uint64_t bit, const contents *truth,
                 bool recover) {
     char where[64];
@@ -252,7 +252,7 @@ static void test_flips(void **state) {
     free(bytes), free(truth.bytes);
 }
 
-/* Headers that a torn page takes with it. */
+/* Headers that are lost with a torn page. */
 static void test_pages(void **state) {
     (void)state;
     const char *path = sample_path("whole2.h5"), *torn = sample_path("torn.h5");

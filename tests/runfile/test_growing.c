@@ -1,5 +1,5 @@
-/* test_growing.c -- readers of a file that grows see nothing but whole rows, and no reader falls
- * into the gap between its two names when the run ends. */
+/* test_growing.c -- readers of a growing file see only complete rows. Every reader finds the file
+ * while it is renamed at the end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void put_spectra(sr_recorder *r, int64_t step) {
     }
 }
 
-/* A step with spectra, an evaluation and singular values in each, so that everything grows. */
+/* Each step has spectra, an evaluation and singular values, so that every dataset grows. */
 static sr_status whole_step(sr_recorder *r, int64_t step) {
     const double singular[SAMPLE_EMBEDDING] = {3, 2, 1};
     const sr_step row = sample_row(step);
@@ -55,7 +55,7 @@ static void wait_for(const char *path) {
     for (int i = 0; i < 2000 && access(path, F_OK) != 0; i++) wait_us(1000);
 }
 
-/* Its writer has begun: on a busy machine the file is empty for a while. */
+/* Waits until the writer has started: on a busy machine the file is empty for a while. */
 static void wait_for_rows(const char *path) {
     wait_for(path);
     for (int i = 0; i < 2000; i++) {
@@ -73,7 +73,7 @@ static void tell(void *context, const sr_failure *fault) {
     ++*faults;
 }
 
-/* As many runs as a busy machine needs for so many looks. */
+/* Repeats runs until enough looks were made, also on a busy machine. */
 static void test_check(void **state) {
     enum { RUNS = 6, MOST_RUNS = 200, LOOKS = 20 };
     (void)state;
@@ -95,7 +95,7 @@ static void test_check(void **state) {
     assert_int_equal(faults, 0);
 }
 
-/* Under either name, at every moment. */
+/* The file has one of its two names at every moment. */
 static void test_rename(void **state) {
     enum { RUNS = 60, MOST_RUNS = 600, LOOKS = 200 };
     (void)state;
@@ -116,7 +116,7 @@ static void test_rename(void **state) {
         }
         assert_int_equal(status, 0);
         sr_failure why = {0};
-        sr_runfile *f = sr_run_open(part, &why); /* it has been renamed for good */
+        sr_runfile *f = sr_run_open(part, &why); /* it has been renamed permanently */
         assert_non_null(f);
         assert_string_equal(sr_run_get_info(f)->status, "complete");
         assert_string_equal(sr_run_get_info(f)->path, path);

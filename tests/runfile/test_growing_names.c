@@ -1,5 +1,5 @@
-/* test_growing_names.c -- a file that is being written belongs to its writer: nobody else replaces
- * it, the writer notices when it is gone, and what the host does with HDF5 is left alone. */
+/* test_growing_names.c -- a file being written belongs to its writer. No other process replaces it,
+ * and the writer notices when it is gone. The host's use of HDF5 is left alone. */
 #include <errno.h>
 #include <hdf5.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static sr_options defaults(void) {
     return o;
 }
 
-/* -- somebody else's file -------------------------------------------------------------------- */
+/* -- another writer's file ------------------------------------------------------------------- */
 
 static void expect_refused(const char *path, bool force, bool resume) {
     sr_failure why = {0};
@@ -63,8 +63,7 @@ static void test_force(void **state) {
     sr_run_close(f);
 }
 
-/* Of a writer that was killed, of one that gave up, and of one that could not write, nobody
-   waits. */
+/* A file is free at once if its writer was killed, gave up, or could not write. */
 static void test_force_on_dead(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -118,7 +117,7 @@ static void test_vanished(void **state) {
         if (other) fclose(other);
         expect_vanished(r, "removed or replaced while recording");
         assert_int_equal(access(path, F_OK), -1);
-        assert_int_equal(access(part, F_OK), replaced ? 0 : -1); /* somebody else's stays */
+        assert_int_equal(access(part, F_OK), replaced ? 0 : -1); /* another process's file stays */
         unlink(part);
     }
     char inside[600];
@@ -131,11 +130,11 @@ static void test_vanished(void **state) {
     expect_vanished(r, "moved or replaced while recording");
     snprintf(inside, sizeof inside, "%s/run.h5.part", moved);
     sr_runfile *f = sample_open(inside);
-    assert_true(sr_run_get_info(f)->steps >= 12); /* what was flushed is where it went */
+    assert_true(sr_run_get_info(f)->steps >= 12); /* flushed rows are in the moved file */
     sr_run_close(f);
 }
 
-/* A host may go elsewhere for a while. */
+/* A host may change its directory for a while. */
 static void test_elsewhere(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -154,7 +153,7 @@ static void test_elsewhere(void **state) {
 
 /* -- the host's HDF5 ------------------------------------------------------------------------- */
 
-/* A host that leaves its own file to the library's exit handler. */
+/* A host that leaves closing its own file to the library's exit handler. */
 static void leave_open(const char *host, const char *path) {
     sr_failure why = {0};
     sr_options o = defaults();
@@ -198,7 +197,7 @@ static void test_host_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_file), /* first: HDF5 is not in use yet */
+        cmocka_unit_test(test_host_file), /* first: HDF5 is not yet in use */
         cmocka_unit_test(test_force),     cmocka_unit_test(test_force_on_dead),
         cmocka_unit_test(test_vanished),  cmocka_unit_test(test_elsewhere),
     };

@@ -1,4 +1,4 @@
-/* test_guard_sites.c -- many sites: what is done for each does not look at all the others. */
+/* test_guard_sites.c -- many sites: work for one site does not depend on their number. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -59,7 +59,7 @@ static void record(const char *path) {
     sr_abandon(r);
 }
 
-/* Every site by its name, and its values in three columns, one site after the other. */
+/* Finds every site by its name and reads its values in three columns, site after site. */
 static void test_sites(void **state) {
     (void)state;
     const char *path = sample_path("sites.h5");

@@ -1,5 +1,5 @@
-/* test_limits.c -- what a host may ask for: runs of any length within their limit, as many
- * embeddings as are allowed, and one line for what cannot be. */
+/* test_limits.c -- limits of a host's requests. Runs of any length stay within their size limit,
+ * embeddings up to the maximum are accepted, impossible requests fail with one line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static sr_recorder *begin(const char *path, int64_t planned, int64_t limit) {
     return r;
 }
 
-/* Rows of vectors in every quarter of the run, and a file within its limit. */
+/* Every quarter of the run has rows of vectors, and the file is within its limit. */
 static void expect_covered(const char *path, int64_t steps, int64_t limit, int64_t least) {
     struct stat s;
     int64_t step[8192], quarter[4] = {0};
@@ -73,7 +73,7 @@ static void test_no_end(void **state) {
     }
 }
 
-/* A run that goes on from another keeps what both have within the limit. */
+/* A resumed run keeps both runs' rows within the limit. */
 static void test_no_end_resumed(void **state) {
     (void)state;
     const char *path = sample_path("long.h5"), *from = sample_path("first.h5");
@@ -87,8 +87,8 @@ static void test_no_end_resumed(void **state) {
     expect_covered(path, 30000, 20000000, 4);
 }
 
-/* Past its plan a run has no vectors that do not fit; what every step has comes to a megabyte
-   here. */
+/* Past its plan a run drops vectors that do not fit. The values of every step take a megabyte
+ * here. */
 static void test_past_the_plan(void **state) {
     (void)state;
     struct stat s;
@@ -97,11 +97,11 @@ static void test_past_the_plan(void **state) {
     record(r, 1, 5000);
     run_finish(r);
     assert_int_equal(stat(path, &s), 0);
-    if (s.st_size <= 15000000 || s.st_size >= 23000000) /* with what is of every step */
+    if (s.st_size <= 15000000 || s.st_size >= 23000000) /* including the values of every step */
         fail_msg("%lld bytes", (long long)s.st_size);
 }
 
-/* -- what cannot be --------------------------------------------------------------------------- */
+/* -- impossible requests ---------------------------------------------------------------------- */
 
 static void test_as_many_steps_as_numbers(void **state) {
     (void)state;
@@ -167,7 +167,7 @@ static void test_no_path(void **state) {
     assert_int_equal(sr_run_recover(sample_path("x.h5"), NULL, false, -1, NULL, NULL), SR_USAGE);
 }
 
-/* Sizes whose products leave int64, some of them back to something small. */
+/* Sizes whose products overflow int64, some of them to a small number. */
 static void test_huge_tensors(void **state) {
     (void)state;
     const float x[8] = {0};
@@ -186,7 +186,7 @@ static void test_huge_tensors(void **state) {
     }
 }
 
-/* What memory was wanted for is not taken for what is wrong. */
+/* sr_fail adds "out of memory" to the message, unless it is redundant. */
 static void test_memory_says_so(void **state) {
     (void)state;
     sr_failure why = {0};

@@ -1,5 +1,5 @@
-/* test_lineage.c -- which differences make a file no part of a run (copy_lineage.h), or of another
- * run than a recorder that resumes (copy.h). Each property is changed in turn, most in memory. */
+/* test_lineage.c -- properties that exclude a file as part of a run (copy_lineage.h), or as a
+ * resuming recorder's earlier run (copy.h). Each property is changed in turn, most in memory. */
 #include <hdf5.h>
 #include <math.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include "testing/damage.h"
 #include "testing/sample_run.h"
 
-static sr_runfile *first, *second; /* of the same bytes */
+static sr_runfile *first, *second; /* two readers of equal bytes */
 
 static void expect_part(void) {
     sr_failure why = {0};
@@ -85,7 +85,7 @@ static void change(void *at, field_type type) {
     if (type == FAMILY) ++*(sr_family *)at;
 }
 
-/* The last site has no alpha: a number is another value than none. */
+/* The last site has no alpha: setting one counts as a difference. */
 static void test_sites(void **state) {
     (void)state;
     for (int site = 0; site < SAMPLE_SITES; site += SAMPLE_SITES - 1)

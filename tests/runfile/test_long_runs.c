@@ -1,4 +1,5 @@
-/* test_long_runs.c -- memory of writing, opening and checking a run does not grow with its rows. */
+/* test_long_runs.c -- memory for writing, opening and checking a run does not grow with its
+ * rows. */
 #define _DEFAULT_SOURCE /* wait4 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +11,13 @@
 #include "statrec/runfile.h"
 #include "testing/check.h"
 
-/* Of the shorter one everything has its size: caches, and what waits for a flush. The heap of a process
-   differs by some hundred kilobytes from call to call: little of a row between these. */
+/* In the shorter run all caches and buffers already have their full size. A process's heap varies
+ * by some hundred kilobytes: little per additional row. */
 enum { SHORT = 400000, LONG = 1200000 };
 
 typedef bool work(const char *path, int64_t rows);
 
-/* Bytes at most, of a process that does it. */
+/* Returns the peak memory in bytes of a process that runs `does`. */
 static double memory_of(work *does, const char *path, int64_t rows) {
     struct rusage used;
     int state = 0;
@@ -32,7 +33,7 @@ static void path_of(int64_t rows, char path[600]) {
     snprintf(path, 600, "%s/long%lld.h5", check_temporary(), (long long)rows);
 }
 
-/* Bytes of a row. */
+/* Bytes per row. */
 static double memory_of_a_row(work *does) {
     double memory[2];
     char path[600];
@@ -50,9 +51,9 @@ static void expect_little(work *does, const char *what) {
     if (each > 2) fail_msg("%s: %.2f bytes of a row", what, each);
 }
 
-/* -- works ----------------------------------------------------------------------------------- */
+/* -- tasks ----------------------------------------------------------------------------------- */
 
-/* A row of /vectors with every step, whose one site has none. */
+/* Writes a row of /vectors at every step; the only site has no vectors. */
 static bool write_run(const char *path, int64_t rows) {
     sr_options o = SR_OPTIONS_DEFAULT;
     sr_failure why = {0};
@@ -97,7 +98,7 @@ static bool recover_run(const char *path, int64_t rows) {
 static void memory_of_long_runs(void **state) {
     (void)state;
 #ifdef __SANITIZE_ADDRESS__
-    skip(); /* it keeps what is freed */
+    skip(); /* the sanitizer keeps freed memory */
 #endif
     expect_little(write_run, "writing");
     expect_little(open_run, "opening");

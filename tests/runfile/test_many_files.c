@@ -1,5 +1,5 @@
-/* test_many_files.c -- more run files at once than a process may have descriptors: those that rest
- * are what they were when they are read again, or a failure that names them. */
+/* test_many_files.c -- more open run files than a process may have descriptors. Files closed for
+ * now give the same values when they are reopened, or a failure that names them. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { FILES = 90, DESCRIPTORS = 70, STEPS = 6 };
 
-/* Stays valid for the next call. */
+/* Valid until the next call but one. */
 static char *path_of(int i) {
     static char path[2][512];
     static int turn;
@@ -32,7 +32,7 @@ static void write_runs(int files) {
     for (int i = 0; i < files; i++) {
         sr_options o = SR_OPTIONS_DEFAULT;
         o.vectors_every = 2, o.seed = (uint64_t)i;
-        unlink(path_of(i)); /* of the test before */
+        unlink(path_of(i)); /* the previous test's file */
         sr_recorder *r = sample_begin(path_of(i), &o);
         assert_int_equal(sample_steps(r, 0, STEPS + i % 3 - 1, 2), SR_OK);
         finish(r);
@@ -56,7 +56,7 @@ static void read_loss(sr_runfile *f, sr_failure *why) {
     sr_run_step_reals(f, "loss", 0, 1, &loss, why);
 }
 
-/* What was read last stays open as long as the file. */
+/* The file read last stays open. */
 static void check_run(sr_runfile *f) {
     sr_failure why = {0};
     read_loss(f, &why);
@@ -66,7 +66,7 @@ static void check_run(sr_runfile *f) {
     check_ok(why.status, &why);
 }
 
-/* Rows and vectors of each file, the first ones last, twice; no descriptor is left. */
+/* Reads rows and vectors of each file twice, the first files last; no descriptor remains open. */
 static void resting_files_are_read_again(void **state) {
     (void)state;
     sr_runfile *run[FILES];
@@ -90,14 +90,14 @@ static void resting_files_are_read_again(void **state) {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A file of a pool may be closed before the others, the first one too. */
+/* A file of a pool may be closed before the others, even the first one. */
 static void files_are_closed_in_any_order(void **state) {
     (void)state;
     sr_runfile *run[FILES];
     write_runs(40);
     open_runs(run, 40);
     for (int i = 1; i < 40; i++) sr_run_close(run[i]);
-    sample_check(run[0], 0, 2); /* it rested */
+    sample_check(run[0], 0, 2); /* its descriptor was closed */
     sr_run_close(run[0]);
     open_runs(run, 40);
     for (int i = 0; i < 38; i++) sr_run_close(run[i]);
@@ -111,7 +111,7 @@ static void other_files_are_refused(void **state) {
     sr_failure replaced = {0}, removed = {0};
     write_runs(40);
     open_runs(run, 40);
-    assert_int_equal(rename(path_of(39), path_of(0)), 0); /* 0 rests: 32 came later */
+    assert_int_equal(rename(path_of(39), path_of(0)), 0); /* 0 is closed: 32 came later */
     read_loss(run[0], &replaced);
     check_failure(&replaced, SR_IO, "many0.h5: replaced");
     assert_int_equal(unlink(path_of(1)), 0);
@@ -120,7 +120,7 @@ static void other_files_are_refused(void **state) {
     close_runs(run, 40);
 }
 
-/* Whatever is asked for first, the answer is the reason and not that of a file without it. */
+/* Every kind of first call returns the reason, not the answer for a file without the data. */
 static void each_question_names_the_reason(void **state) {
     (void)state;
     sr_runfile *run[FILES];
@@ -130,7 +130,7 @@ static void each_question_names_the_reason(void **state) {
     int64_t step;
     write_runs(40);
     open_runs(run, 40);
-    assert_int_equal(rename(path_of(0), path_of(FILES)), 0); /* 0 rests: 32 came later */
+    assert_int_equal(rename(path_of(0), path_of(FILES)), 0); /* 0 is closed: 32 came later */
     assert_int_equal(sr_run_get_embedding(run[0], "shared", &e, &found), SR_IO);
     check_failure(&found, SR_IO, "many0.h5: No such file");
     assert_int_equal(sr_run_singular_values(run[0], "shared", 0, &step, value, &read), SR_IO);
@@ -153,14 +153,14 @@ static void copy_file(const char *from, const char *to) {
     fclose(in), assert_int_equal(fclose(out), 0);
 }
 
-/* The same file by its inode, with the bytes of another run. */
+/* The same inode with the bytes of another run. */
 static void changed_files_are_refused(void **state) {
     (void)state;
     sr_runfile *run[FILES];
     sr_failure changed = {0}, same = {0};
     write_runs(40);
     open_runs(run, 40);
-    copy_file(path_of(3), path_of(0)); /* 0 rests; of as many steps, with another seed */
+    copy_file(path_of(3), path_of(0)); /* 0 is closed; equal steps, another seed */
     read_loss(run[0], &changed);
     check_failure(&changed, SR_IO, "many0.h5: changed while it was analysed");
     copy_file(path_of(1), path_of(2)); /* another length */
@@ -178,14 +178,14 @@ static void write_byte(const char *path, long at, int whence, int value) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* A file that is read from its backup copy keeps it while it rests. One that loses its trailer is
+/* A file read from its backup copy uses it again after reopening. A file that loses its trailer is
  * another file. */
 static void damaged_files_rest(void **state) {
     (void)state;
     sr_runfile *run[FILES];
     sr_failure changed = {0};
     write_runs(40);
-    write_byte(path_of(0), 9, SEEK_SET, 0xff); /* of the superblock */
+    write_byte(path_of(0), 9, SEEK_SET, 0xff); /* in the superblock */
     open_runs(run, 40);
     assert_non_null(strstr(sr_run_damage(run[0], 0), "read from its backup copy"));
     check_run(run[0]);
@@ -195,8 +195,8 @@ static void damaged_files_rest(void **state) {
     close_runs(run, 40);
 }
 
-/* Runs of a study have their sites, metrics and names in common, and a resting file no table of
- * checksums. HDF5 keeps what it took for the first files. */
+/* Runs of a study share their sites, metrics and names, and a closed file has no checksum table in
+ * memory. HDF5 keeps the memory that it took for the first files. */
 static void a_resting_file_takes_little_memory(void **state) {
     (void)state;
     enum { MANY = 160, FIRST = 80, MOST = 4096 };
@@ -245,7 +245,7 @@ static void check_tables(const sr_runfile *f, const sr_runfile *alone) {
             check_same(group[g], sr_run_name(f, group[g], i), sr_run_name(alone, group[g], i));
 }
 
-/* Runs that share a table with another run have theirs, as if they were alone. */
+/* Runs that share a table with another run read the same values as alone. */
 static void shared_tables_are_the_own_ones(void **state) {
     (void)state;
     static const char *const name[] = {"nlp_bn", "nlp_bn_256",  "nlp_ln",
@@ -270,8 +270,8 @@ static void shared_tables_are_the_own_ones(void **state) {
     }
 }
 
-/* Opened while it is written, as PATH.part, read when .part is off its name. A process cannot have
- * one file open for writing and for reading: the reader has a copy. */
+/* The file is opened as PATH.part while it is written, and read after its renaming. A process
+ * cannot have one file open for writing and for reading: the reader has a copy. */
 static void a_writer_may_finish(void **state) {
     (void)state;
     sr_runfile *run[FILES];

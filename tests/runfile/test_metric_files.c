@@ -1,5 +1,4 @@
-/* test_metric_files.c -- files whose metrics cannot be believed, and files of before metrics were
-   declared. */
+/* test_metric_files.c -- files with invalid metrics, and files older than declared metrics. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +23,7 @@ static void add_dataset(hid_t file, const char *name, hid_t type, int rank) {
     H5Dclose(set), H5Sclose(space);
 }
 
-/* In place of the one that is there: HDF5 1.10 fails to write over some of them. */
+/* Replaces the attribute: HDF5 1.10 fails to overwrite some. */
 static void set_attribute(hid_t file, const char *object, const char *name, hid_t type,
                           const void *value) {
     hid_t space = H5Screate(H5S_SCALAR);
@@ -87,7 +86,7 @@ static void drop_epoch(hid_t file) {
     H5Ldelete(file, "/evals/epoch", H5P_DEFAULT);
 }
 
-/* What cannot be believed is told, and costs itself; a check names it. */
+/* An invalid metric is reported and left out; a check names it. */
 static void expect_spoilt(const char *part, bool opens, void (*spoil)(hid_t)) {
     sr_failure why = {0}, checked = {0};
     hid_t file = reopen();
@@ -118,7 +117,7 @@ static void test_spoilt(void **state) {
     expect_spoilt("/evals/epoch", true, drop_epoch);
 }
 
-/* -- files of before ------------------------------------------------------------------------- */
+/* -- older files ----------------------------------------------------------------------------- */
 
 static void check_old(const sr_runfile *f, const char *first, const char *unit) {
     static const char *const less[] = {"valid_loss",       "valid_nll",       "valid_ppl",
@@ -144,7 +143,7 @@ static void check_old(const sr_runfile *f, const char *first, const char *unit) 
     assert_int_equal(count, 12);
 }
 
-/* Their first metric with a value is the one by which tables judged them. */
+/* Their first metric with a value is the one that tables used. */
 static void test_old_files(void **state) {
     (void)state;
     static const char *const run[] = {"sample_runs/nlp_bn.h5", "sample_runs/cv_bn.h5"},
@@ -167,7 +166,7 @@ static void test_old_files(void **state) {
     }
 }
 
-/* Makes a file of the old kind: no number of metrics, their places and directions. */
+/* Makes an older file: without the metrics' number, order and directions. */
 static void age(hid_t file, const char *const *name, int count) {
     H5Adelete_by_name(file, "/evals", "metrics", H5P_DEFAULT);
     for (int i = 0; i < count; i++) {
@@ -204,7 +203,7 @@ static void expect_old(const char *without, const char *part) {
 
 static void test_old_missing(void **state) {
     (void)state;
-    expect_old("", NULL); /* the first files had none of the _batch */
+    expect_old("", NULL); /* the first files had no _batch columns */
     expect_old("uas", "/evals/uas: missing");
     expect_old("", "/evals/foreign");
 }

@@ -1,5 +1,5 @@
-/* test_odd_datasets.c -- single datasets, names and attributes that no writer makes, in a file whose
- * other parts are as they should be: the file opens and tells what is wrong, or is refused. */
+/* test_odd_datasets.c -- single datasets, names and attributes that no writer makes, in an
+ * otherwise valid file. The file opens and reports the fault, or is rejected. */
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char *odd;
 
 /* -- changes --------------------------------------------------------------------------------- */
 
-/* Another dataset of this name. stored: all its bytes are in the file, else none. */
+/* Replaces a dataset. stored: the file contains all its bytes, else none. */
 static void replace(hid_t file, const char *name, hid_t type, int rank, const hsize_t *dims,
                     bool stored) {
     const hsize_t chunk[2] = {1, 1}, most[2] = {H5S_UNLIMITED, H5S_UNLIMITED};
@@ -44,7 +44,7 @@ static void rename_to(hid_t file, const char *from, const char *to) {
     assert_true(H5Lmove(file, from, file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
-/* `count` more names of an object: /group/n0, /group/n1 ... */
+/* Adds `count` names of an object: /group/n0, /group/n1 ... */
 static void add_links(hid_t file, const char *object, const char *group, int count) {
     char name[64];
     for (int i = 0; i < count; i++) {
@@ -73,7 +73,7 @@ static void write_at(hid_t file, const char *name, hsize_t at, int64_t value) {
     H5Sclose(memory), H5Sclose(space), H5Dclose(set);
 }
 
-/* -- what the reader says of them ------------------------------------------------------------ */
+/* -- faults that the reader reports ---------------------------------------------------------- */
 
 typedef struct change {
     void (*make)(hid_t file);
@@ -86,7 +86,7 @@ static void make_odd(void (*make)(hid_t file)) {
     assert_true(H5Fclose(file) >= 0);
 }
 
-/* The file opens, and this is its only damage. */
+/* Requires that the file opens, and that this is its only damage. */
 static sr_runfile *open_damaged(const change *c) {
     make_odd(c->make);
     sr_runfile *f = sample_open(odd);
@@ -115,7 +115,7 @@ static void look_for(void *context, const sr_failure *fault) {
     s->met = s->met || strstr(fault->text, s->text);
 }
 
-/* The file opens without damage, and the check finds this. */
+/* Requires that the file opens without damage, and that the check finds this. */
 static void expect_found(const change *c, size_t count) {
     for (size_t i = 0; i < count; i++) {
         search s = {c[i].says, false};
@@ -194,7 +194,7 @@ static bool tells(const sr_runfile *f, const char *text) {
     return false;
 }
 
-/* The declared scalar "own" stays, whatever stands after it. */
+/* The custom scalar "own" stays, whatever follows it. */
 static void test_scalar_names(void **state) {
     (void)state;
     static const struct {
@@ -286,8 +286,8 @@ static void test_no_embeddings(void **state) {
 
 /* -- sites ----------------------------------------------------------------------------------- */
 
-/* A method of which a part is missing is unknown. Without all of its parts the file is older than
- * them, and the method's name tells. */
+/* A method with a missing part is unknown. A file without all parts is older than them: the
+ * method's name determines them. */
 static void test_methods(void **state) {
     (void)state;
     static const char *const part[] = {"/sites/axis", "/sites/uses", "/sites/constants",
@@ -386,7 +386,7 @@ static void test_no_sites(void **state) {
     damage_exercise(path);
 }
 
-/* The failure that a caller has already stays the first. */
+/* A caller's earlier failure stays the first. */
 static void linked_vector(hid_t file) {
     delete (file, "/vectors/mu");
     assert_true(H5Lcreate_soft("/nowhere", file, "/vectors/mu", H5P_DEFAULT, H5P_DEFAULT) >= 0);

@@ -1,4 +1,4 @@
-/* test_old_names.c -- public names of version 0.1 still do what they did. */
+/* test_old_names.c -- public names of version 0.1 still work. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ static void old_names(void **state) {
     assert_null(sr_run_mended(f, 0));
     sr_run_close(f);
     char *bytes = damage_load(path, &size);
-    bytes[9] ^= 1; /* of the superblock, which has a backup copy */
+    bytes[9] ^= 1; /* in the superblock, which has a backup copy */
     damage_store(path, bytes, size);
     free(bytes);
     f = sample_open(path);

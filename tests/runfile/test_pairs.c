@@ -1,5 +1,5 @@
-/* Pairs of input and output below /final: what was put is read back, copied and checked; mistakes
- * are refused; they count in the projected size. */
+/* Pairs of input and output in /final: values are read back, copied and checked. Mistakes are
+ * rejected. The projected size includes them. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
-enum { K = 5, BARE = 2 }; /* site BARE keeps none */
+enum { K = 5, BARE = 2 }; /* site BARE has no pairs */
 
 static sr_recorder *create(const char *name) {
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -19,7 +19,7 @@ static sr_recorder *create(const char *name) {
     return r;
 }
 
-/* The last y is NaN: no gain there. */
+/* The last y is NaN: its gain is 0. */
 static void pairs_of(int site, float *x, float *y, int32_t *feature) {
     for (int i = 0; i < K; i++) {
         const bool none = site == BARE;
@@ -140,7 +140,7 @@ static void mistakes(void **state) {
     check_failure(&why, SR_USAGE, "pairs -3");
 }
 
-/* Three columns of four bytes, and the second copy of them. */
+/* Three columns of four bytes, and their backup copy. */
 static void projected(void **state) {
     (void)state;
     int64_t bytes[2];
@@ -154,7 +154,7 @@ static void projected(void **state) {
     assert_int_equal(bytes[1] - bytes[0], 2 * 12 * 1000 * SAMPLE_SITES);
 }
 
-/* -- what the check finds, and what is left of it -------------------------------------------- */
+/* -- faults that the check finds, and the remaining values ----------------------------------- */
 
 static void write_at(hid_t file, const char *name, int64_t site, int64_t pair, double value) {
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set);
@@ -231,7 +231,7 @@ static void recovered(void **state) {
     check_pairs("copy.h5", -1);
 }
 
-/* Without the pass there are none. */
+/* Without the final pass a file must not have pairs. */
 static void without_pass(void **state) {
     (void)state;
     sr_failure why = {0};

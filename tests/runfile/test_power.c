@@ -1,9 +1,8 @@
-/* test_power.c -- a power failure or a kill at any moment of a run. The system's calls that change
- * a file are this program's own here: they note what happened, and the states that a disk may be
- * left in are made of that, each page of 4096 bytes that was written since the last fdatasync old,
- * new or anything in between. Of each the rows of the last flush are read, with the right values.
- * And the k-th write torn in half, followed by a kill. STATREC_TORTURE: how many states, 150 unless
- * it says another number, and of a thousand every write. */
+/* test_power.c -- a power failure or a kill at any moment of a run. This program replaces and
+ * records the system calls that change a file. From them it builds possible states of the disk.
+ * Each page of 4096 bytes written since the last fdatasync is old, new or in between. In each state
+ * the rows of the last flush are readable, with the right values. Also tears the k-th write,
+ * followed by a kill. STATREC_TORTURE: number of states, default 150; from 1000 on, every write. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <hdf5.h>
@@ -27,8 +26,8 @@ enum { STEPS = 90, FLUSH = 8, PAGE = 4096, MOST = 1 << 20 };
 
 /* -- the system's calls ---------------------------------------------------------------------- */
 
-/* One call: bytes written to a place; bytes NULL and size < 0: a new length `at`; else all is on
- * the disk. flushed: the steps that a flush before it had committed. */
+/* One call: bytes written at an offset; bytes NULL and size < 0: a new length `at`; else a sync.
+ * flushed: steps committed by a flush before it. */
 typedef struct call {
     unsigned char *bytes;
     long at, size;
@@ -41,10 +40,10 @@ static struct {
     int count, room;
     int64_t flushed;
     long torn;                      /* the write that is torn; 0: none */
-    int directories;                /* that were made to be on the disk */
-    int synchronised, before_close; /* calls that put the file there; those while it was written */
-    int since;                      /* changes of the file after the last of them */
-    int64_t *shown;                 /* what a child that is killed has flushed */
+    int directories;                /* folders that were synced */
+    int synchronised, before_close; /* syncs of the file; those while it was written */
+    int since;                      /* changes of the file after its last sync */
+    int64_t *shown;                 /* steps flushed by a child before it is killed */
 } note;
 
 static void add_call(const void *bytes, long at, long size) {
@@ -57,7 +56,7 @@ static void add_call(const void *bytes, long at, long size) {
     if (bytes) memcpy(c->bytes = malloc((size_t)size + 1), bytes, (size_t)size);
 }
 
-/* Only of the file under test: what the tests store themselves is written by other calls. */
+/* Applies only to the file under test: the tests' own files use other calls. */
 static ssize_t put(int fd, const void *bytes, size_t size, off_t at) {
     note.since++;
     if (note.on) add_call(bytes, at, (long)size);
@@ -122,7 +121,7 @@ static void record(const char *path, sr_sync sync) {
     if (note.shown) *note.shown = STEPS;
 }
 
-/* Whatever can be read of it is right, and what was flushed can. */
+/* All readable rows are right, and all flushed rows are readable. */
 static void expect_rows(const char *path, int64_t least, const char *what) {
     sr_failure why = {0};
     sr_recovery count = SR_INIT(sr_recovery, .steps = 0);
@@ -163,8 +162,8 @@ static long length_after(long length, const call *c) {
     return c->size < 0 ? c->at : length;
 }
 
-/* How many of `calls` calls a page has seen, in a state of a kind: any; nearly all of them; hardly
- * any; all on one side of a border, none on the other. */
+/* Returns how many of `calls` calls reached a page. kind: any number; nearly all; hardly any; all
+ * on one side of a border and none on the other. */
 static int draw_seen(int kind, long page, long border, int calls) {
     if (kind == 1) return draw(16) ? calls : 0;
     if (kind == 2) return draw(16) ? 0 : calls;
@@ -173,8 +172,8 @@ static int draw_seen(int kind, long page, long border, int calls) {
     return draw(3) ? (draw(2) ? calls : 0) : draw(calls + 1);
 }
 
-/* The disk after `calls` calls, of which those since the last fdatasync reached it page by page up
-   to any. */
+/* Builds the disk's state after `calls` calls. For calls since the last fdatasync, each page has a
+ * random number of them. */
 static long make_state(unsigned char *disk, int calls) {
     int last = calls;
     long length = 0, all = 0;
@@ -199,8 +198,8 @@ static int states(void) {
     return (int)check_places(150);
 }
 
-/* Any moment; every fourth one behind a new length of the file, of which there are few, or the last
-   ones. */
+/* Draws a moment. Every fourth one is after a change of the file's length, since these are few, or
+ * among the last calls. */
 static int draw_moment(void) {
     int calls = draw(4) ? draw(note.count) : note.count - 1 - draw(8);
     if (draw(4)) return 1 + calls;
@@ -218,7 +217,7 @@ static void test_power(void **state) {
     record(path, SR_SYNC_FLUSH);
     note.on = false;
     unlink(path);
-    assert_int_equal(note.directories, 2); /* PATH.part is made, PATH is its name */
+    assert_int_equal(note.directories, 2); /* PATH.part is created, PATH is its final name */
     printf("%d calls that change the file\n", note.count);
     for (int i = 0; i < states(); i++) {
         char what[64];
@@ -240,7 +239,7 @@ static void test_power(void **state) {
 
 enum { RUNNING_STEPS = 3 * SR_RUNNING_KEPT, FEATURES = 2048 };
 
-/* alpha 0: the running mean is the last batch's, the number of its step. */
+/* alpha 0: the running mean is the last batch's, which is the step's number. */
 static void record_running(const char *path) {
     static float x[FEATURES];
     sr_failure why = {0};
@@ -258,7 +257,7 @@ static void record_running(const char *path) {
     check_ok(sr_close(r, &SR_INIT(sr_finish, .status = "complete"), &why), &why);
 }
 
-/* A row that says its step has the values of that step. How many rows say one. */
+/* Checks that rows with a step have its values; returns their number. */
 static int check_running(const char *path, const char *what) {
     static double mu[SR_RUNNING_KEPT][FEATURES];
     int64_t step[SR_RUNNING_KEPT] = {0};
@@ -308,7 +307,7 @@ static void test_running(void **state) {
 
 /* -- torn writes ----------------------------------------------------------------------------- */
 
-/* Whether the k-th write came. */
+/* Returns whether the k-th write was reached. */
 static bool tear(long k, sr_sync sync) {
     const char *path = sample_path("torn.h5");
     char part[300], what[64];
@@ -345,7 +344,7 @@ static void test_torn(void **state) {
     note.shown = NULL;
 }
 
-/* -- what --sync promises -------------------------------------------------------------------- */
+/* -- guarantees of --sync -------------------------------------------------------------------- */
 
 static void test_promises(void **state) {
     (void)state;
@@ -364,7 +363,7 @@ static void test_promises(void **state) {
         else
             assert_int_equal(note.before_close, 0);
         assert_int_equal(note.synchronised > note.before_close, promise[i].close);
-        assert_int_equal(note.since == 0, promise[i].close); /* all of it is there */
+        assert_int_equal(note.since == 0, promise[i].close); /* all of it is synced */
         assert_int_equal(note.directories, promise[i].flushes + promise[i].close);
     }
 }

@@ -1,5 +1,5 @@
-/* test_recover_whole.c -- what recover writes is a file that check finds nothing in but its end;
- * what it cannot save it names; when it fails it leaves nothing. */
+/* test_recover_whole.c -- the check of a recovered file reports only its interrupted end. recover
+ * names data that it cannot save, and a failed recover leaves no file. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static const name_list *datasets(void) {
     return &list;
 }
 
-/* -- what is expected ------------------------------------------------------------------------ */
+/* -- expected results ------------------------------------------------------------------------ */
 
 typedef struct heard {
     char text[4096];
@@ -104,7 +104,7 @@ static void hear_fault(void *context, const sr_failure *fault) {
         snprintf(h->text + used, sizeof h->text - used, "%s\n", fault->text);
 }
 
-/* Recovers; 1 when something is not as it should be. */
+/* Recovers; returns 1 on a fault. */
 static int recover(const char *broken, const char *what, heard *lost) {
     const char *path = sample_path("saved.h5"), *part = sample_path("saved.h5.part");
     sr_failure why = {0};
@@ -127,13 +127,13 @@ static int recover(const char *broken, const char *what, heard *lost) {
     return bad;
 }
 
-/* -- what the run says of itself ------------------------------------------------------------- */
+/* -- a run's description of itself ----------------------------------------------------------- */
 
 static void same_text(const char *name, const char *got, const char *want) {
     if (strcmp(got, want) != 0) fail_msg("%s: '%s', not '%s'", name, got, want);
 }
 
-/* Every text and number of the root comes along. */
+/* Every text and number of the root is copied. */
 static void test_info(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -165,14 +165,14 @@ static void test_info(void **state) {
     unlink(path);
 }
 
-/* -- well-formed files of nonsense ----------------------------------------------------------- */
+/* -- well-formed files with wrong values ----------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return *state >> 33;
 }
 
-/* Some values of a dataset become others of its type. */
+/* Replaces some values of a dataset. */
 static void spoil_values(hid_t file, const char *name, uint64_t *random) {
     static const double odd[] = {-1, 0, 1e30, -1e30, NAN, INFINITY, 3, 1e9, -2, 0.5};
     static const int64_t odd_int[] = {-1, 0, 1, 5, INT64_MAX, INT64_MIN, 1000, 65, -2, 3};
@@ -219,9 +219,9 @@ static void test_nonsense(void **state) {
     assert_int_equal(bad, 0);
 }
 
-/* -- what is missing ------------------------------------------------------------------------- */
+/* -- missing objects ------------------------------------------------------------------------- */
 
-/* What no file needs, and what is only a second name. */
+/* Objects that no file needs, and second names. */
 static bool may_be_silent(const char *name) {
     static const char *const silent[] = {"/column", "/site", "/step"};
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
@@ -242,7 +242,7 @@ static void test_missing(void **state) {
         bad += recover(broken, l->name[i], &lost);
         faults = (heard){""};
         sr_run_check_all(broken, hear_fault, &faults, NULL);
-        /* what check misses, recover names */
+        /* recover names every loss that check reports */
         if (faults.text[0] && !lost.text[0] && !may_be_silent(l->name[i]) &&
             !strstr(faults.text, "/sites/name") && !strstr(faults.text, "/sites/offset") &&
             !strstr(faults.text, "/sites/width"))
@@ -251,13 +251,14 @@ static void test_missing(void **state) {
     assert_int_equal(bad, 0);
 }
 
-/* -- what nobody can declare ----------------------------------------------------------------- */
+/* -- declarations that no writer makes ------------------------------------------------------- */
 
 static void rename_link(hid_t file, const char *from, const char *to) {
     assert_true(H5Lmove(file, from, file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
-/* Names that a reader takes and no recorder gives: each costs itself, and is named. */
+/* Names that a reader accepts and no recorder writes: each loses only its own data, and is
+ * reported. */
 static void test_names(void **state) {
     (void)state;
     static const char *const names[][3] = {
@@ -292,8 +293,8 @@ static void rename_site(hid_t file, int site, const char *name) {
     H5Tclose(type), H5Dclose(set);
 }
 
-/* Nothing can stand in for a site: the file is refused, by its own name, and the caller is not to
-   blame. */
+/* A site cannot be replaced: the file is rejected by its name, and the error is not the
+ * caller's. */
 static void test_sites(void **state) {
     (void)state;
     static const char *const names[][2] = {

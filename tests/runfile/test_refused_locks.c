@@ -1,5 +1,5 @@
-/* test_refused_locks.c -- file systems that refuse locks: the writer writes, and a file beside its
- * own keeps a second writer out. */
+/* test_refused_locks.c -- file systems that reject locks: the writer writes, and a lock file beside
+ * the run excludes a second writer. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT, F_OFD_SETLK */
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ int fcntl(int fd, int command, ...) {
     return -1;
 }
 
-static bool unreadable; /* every file that is called .lock */
+static bool unreadable; /* files named .lock cannot be opened */
 
 int open(const char *path, int flags, ...) {
     va_list arguments;
@@ -60,7 +60,7 @@ int open(const char *path, int flags, ...) {
     return -1;
 }
 
-static time_t later; /* seconds that the monotonic clock is ahead */
+static time_t later; /* seconds added to the monotonic clock */
 
 int clock_gettime(clockid_t clock, struct timespec *t) {
     union {
@@ -120,7 +120,7 @@ static void write_run(int reason) {
     expect_refused(path, false), expect_refused(path, true);
     check_ok(sample_steps(r, 1, 10, 0), sr_failed(r));
     expect_refused(path, false), expect_refused(path, true);
-    /* a growing file is read as one: what is written counts, not what its journal says */
+    /* a growing file is read as one: its written rows count, not its journal */
     sr_runfile *f = sample_open(path);
     assert_true(sr_run_get_info(f)->steps >= 8);
     sample_check(f, 1, 1);
@@ -143,8 +143,8 @@ static void test_reasons(void **state) {
     check_ok(sr_close(r, &complete, &why), &why);
 }
 
-/* Without a heartbeat for ten minutes, or with force: the next writer takes over, and the first one
- * notices at its next flush and leaves the lock of the other alone. */
+/* Without a heartbeat for ten minutes, or with force, the next writer takes over. The first one
+ * notices at its next flush and leaves the other's lock alone. */
 static void test_take_over(void **state) {
     (void)state;
     for (int forced = 0; forced < 2; forced++) {
@@ -173,7 +173,7 @@ static void test_take_over(void **state) {
     }
 }
 
-/* The lock of a process that was killed on this host counts no more; one of another host does. */
+/* The lock of a killed process on this host no longer counts; one of another host does. */
 static void test_killed(void **state) {
     (void)state;
     sr_failure why = {0};

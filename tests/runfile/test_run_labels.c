@@ -1,5 +1,6 @@
-/* What a figure's script says of its runs: options of a run's own normalization are told whether or
- * not the labels need them, found by the methods of its sites; and what these use of the batch. */
+/* A figure script's variables for its runs. Options of a run's normalization are listed even if
+ * labels do not need them; the sites' methods determine them. Also the batch statistics that the
+ * methods use. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_runfile.c -- what is written is read back, and what reading and closing refuse. */
+/* test_runfile.c -- written values are read back; reading and closing reject invalid calls. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void test_sites_and_names(void **state) {
     assert_true(sr_run_has_vector(f, "nu"));
     assert_false(sr_run_has_vector(f, "nonsense"));
     assert_true(sr_run_has_scalar(f, "g_mu"));
-    assert_false(sr_run_has_scalar(f, "g_sigma2_rowmean")); /* declared, never put */
+    assert_false(sr_run_has_scalar(f, "g_sigma2_rowmean")); /* declared, without values */
     assert_true(sr_run_has_eval(f, "valid_nll"));
     assert_string_equal(sr_run_definition(f, "scalars/dist_mu"), "||mu_B - mu||_2 / d");
     assert_string_equal(sr_run_definition(f, "scalars/none"), "");
@@ -99,8 +99,7 @@ static bool same_float(float a, float b) {
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Neighbouring sites at once, and each alone, in turns: a dataset may be opened again in between.
- */
+/* Neighbouring sites at once and each alone, alternately: a dataset may be reopened in between. */
 static void test_neighbours(void **state) {
     (void)state;
     enum { FIRST = 1, SITES = 2, ROWS = 5 };
@@ -199,13 +198,13 @@ static void test_refuses_existing(void **state) {
     o.force = true;
     sr_recorder *r = sample_begin(sample_path("there.h5"), &o);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
-    expect_file(sample_path("there.h5"), "precious"); /* until the new one is whole */
+    expect_file(sample_path("there.h5"), "precious"); /* until the new one is complete */
     why = (sr_failure){0};
     run_finish(r);
     check_ok(sr_run_check(sample_path("there.h5"), &why), &why);
 }
 
-/* PATH appears while recording: it stays, and so does PATH.part, whole. */
+/* PATH appears while recording: it stays, and so does a complete PATH.part. */
 static void test_rename_race(void **state) {
     (void)state;
     for (int force = 0; force < 2; force++) {
@@ -285,7 +284,7 @@ static void test_close_status(void **state) {
     check_failure(&why, SR_USAGE, "'great'");
 }
 
-/* Sums of a site without a family would lose the scalars that follow from them. */
+/* Sums at a site without a family would lose the derived scalars. */
 static void test_without_family(void **state) {
     (void)state;
     const double value[2] = {1, 2};

@@ -1,5 +1,5 @@
-/* test_running.c -- running values that outlive the process: a run that stops and goes on is the
- * run that never stopped, bit by bit. */
+/* test_running.c -- running statistics that outlive the process: a stopped and resumed run equals
+ * an uninterrupted one, bit by bit. */
 #include <hdf5.h>
 #include <math.h>
 #include <signal.h>
@@ -15,8 +15,8 @@
 #include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
-/* Sites of all families whose statistics run; `late` is observed from step LATE on, `still`
-   never. */
+/* Sites of all families with running statistics; `late` is observed from step LATE on, `still`
+ * never. */
 enum { SITES = 7, WIDTH = 4, ROWS = 8, LATE = 9, STEPS = 24 };
 
 static const sr_site sites[SITES] = {
@@ -78,7 +78,7 @@ static void close_run(sr_recorder *r) {
     run_finish(r);
 }
 
-/* Every vector and scalar of both, row by row; steps: of each. */
+/* Compares every vector and scalar of both, row by row; steps: in each. */
 static void expect_equal(const char *path, const char *as, int64_t steps) {
     enum { ALL = SITES * WIDTH * STEPS };
     static float got[ALL], want[ALL];
@@ -111,7 +111,7 @@ static int make_whole(void **state) {
     return 0;
 }
 
-/* Goes on from `path` after `step`, in place, to the end. The step that its values are of. */
+/* Resumes `path` after `step`, in place, to the end. Returns the step of its running statistics. */
 static int64_t go_on(const char *path, int64_t step, bool running) {
     sr_options o = options();
     sr_recovery count = SR_INIT(sr_recovery, .running_step = 77);
@@ -148,7 +148,7 @@ static void test_goes_on(void **state) {
     }
 }
 
-/* Wall time goes on from the rows that were copied, not from the start of the new process. */
+/* Wall time continues from the copied rows, not from the start of the new process. */
 static void test_wall_time(void **state) {
     (void)state;
     enum { STOP = 4, END = 6 };
@@ -172,7 +172,7 @@ static void test_wall_time(void **state) {
     unlink(path);
 }
 
-/* Twice, the second time from a row that the first copy took over. */
+/* Resumes twice, the second time from a row that the first resumption copied. */
 static void test_goes_on_twice(void **state) {
     (void)state;
     const char *path = sample_path("twice.h5");
@@ -187,7 +187,7 @@ static void test_goes_on_twice(void **state) {
     assert_int_equal(count.running_step, 12);
     for (int64_t step = 13; step <= 14; step++) put_steps(r, step, step), sr_flush(r);
     close_run(r);
-    /* 7 .. 14 are the last ones; those before them are written over, the oldest first */
+    /* 7 .. 14 are the last ones; they overwrite earlier ones, the oldest first */
     r = create(path, &o);
     check_ok(sr_copy_rows(r, path, 6, 6, &count), sr_failed(r));
     assert_int_equal(count.running_step, -1);
@@ -210,7 +210,7 @@ static void test_kept(void **state) {
         check_ok(sr_flush(r), sr_failed(r)); /* once is enough */
     }
     put_steps(r, 21, 21);
-    sr_begin_step(r, 30); /* its values are not there yet */
+    sr_begin_step(r, 30); /* its values are not yet written */
     observe(r, 0, 30, 0);
     check_ok(sr_flush(r), sr_failed(r));
     close_run(r);
@@ -224,7 +224,7 @@ static void test_kept(void **state) {
     unlink(path), unlink(sample_path("copy.h5.part"));
 }
 
-/* What a recovered run has is what was kept, and not more. */
+/* A recovered run has exactly the kept statistics. */
 static void test_recovered(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -242,7 +242,7 @@ static void test_recovered(void **state) {
     assert_int_equal(count.running_step, 10);
     assert_int_equal(go_on(to, 10, true), 10);
     expect_equal(to, sample_path("whole.h5"), STEPS);
-    /* and again, from the mended one at a step that nothing was kept of */
+    /* again, from the recovered file at a step without kept statistics */
     unlink(to);
     check_ok(sr_run_recover(sample_path("broken.h5.part"), to, true, -1, &count, &why), &why);
     r = create(sample_path("copy.h5"), &o);
@@ -263,19 +263,19 @@ static void test_not_wanted(void **state) {
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_int_equal(H5Lexists(file, "/running", H5P_DEFAULT), 0);
     H5Fclose(file);
-    assert_int_equal(go_on(path, 10, true), -1); /* anew */
+    assert_int_equal(go_on(path, 10, true), -1); /* without running statistics */
     unlink(path);
     o.running = true;
     r = create(path, &o);
     put_steps(r, 1, 10);
     close_run(r);
-    assert_int_equal(go_on(path, 10, false), 10); /* from there, and keeps none */
+    assert_int_equal(go_on(path, 10, false), 10); /* resumes there, and keeps no statistics */
     expect_equal(path, sample_path("whole.h5"), STEPS);
     assert_int_equal(go_on(path, 10, true), -1);
     unlink(path);
 }
 
-/* The value of a feature may be NaN; a site that was never observed is something else. */
+/* A feature's value may be NaN; a site that was never observed is different. */
 static void test_nan(void **state) {
     (void)state;
     const char *paths[] = {sample_path("nan.h5"), sample_path("nan2.h5")};
@@ -343,7 +343,7 @@ static void test_damage(void **state) {
     }
 }
 
-/* The last value of /running/mu that is a number but 0. */
+/* Returns the last nonzero number of /running/mu. */
 static double last_value(const char *path) {
     static double all[1 << 12];
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
@@ -358,7 +358,7 @@ static double last_value(const char *path) {
     return all[i - 1];
 }
 
-/* A row whose values are not those that were written: an older one is taken. */
+/* A row has damaged values: an older one is used. */
 static void test_unreadable_row(void **state) {
     (void)state;
     const char *path = sample_path("flipped.h5"), *to = sample_path("mended.h5");
@@ -389,7 +389,7 @@ static void test_unreadable_row(void **state) {
 
 enum { WIDE = 60000 };
 
-/* Sums whose every running value is step: alpha 0 keeps the last batch alone. */
+/* Sums that make every running statistic equal the step: alpha 0 keeps only the last batch. */
 static void write_for_ever(const char *path) {
     static double value[WIDE];
     sr_options o = options();
@@ -407,7 +407,7 @@ static void write_for_ever(const char *path) {
     _exit(0);
 }
 
-/* Rows whose step says so are whole. How many there are. */
+/* Checks that rows with a step are complete; returns their number. */
 static int check_rows(const char *path) {
     static double value[SR_RUNNING_KEPT][WIDE];
     static const char *const names[] = {"/running/mu", "/running/sigma2", "/running/psi2"};

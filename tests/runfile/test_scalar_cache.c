@@ -1,6 +1,5 @@
-/* test_scalar_cache.c -- scalars of a run with many sites come from bands of neighbouring sites: each
- * value is that of its site and row, in any order of questions, and no failing call makes another of
- * it. */
+/* test_scalar_cache.c -- scalars of a run with many sites are read in blocks of neighbouring sites.
+ * Each value belongs to its site and row, in any order of reads, and no failing call changes it. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <math.h>
 
@@ -11,7 +10,7 @@
 #include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
-enum { SITES = 1100, STEPS = 80 }; /* a band has 819 sites of all steps */
+enum { SITES = 1100, STEPS = 80 }; /* a block has 819 sites of all steps */
 
 static double rows_of(int64_t step, int64_t site) {
     return (double)(1 + (step * 7919 + site * 104729) % 65521);
@@ -33,7 +32,7 @@ static void test_each_site(void **state) {
     sr_run_close(f);
 }
 
-/* Bands of other rows and of other sites stand beside each other, and more of them than are kept. */
+/* Reads blocks of different rows and sites side by side, more than the cache keeps. */
 static void test_any_order(void **state) {
     (void)state;
     sr_runfile *f = sample_open(sample_path("wide.h5"));
@@ -49,7 +48,8 @@ static void test_any_order(void **state) {
     sr_run_close(f);
 }
 
-/* A band has half of its values at least for one site, else each site is read by itself. */
+/* Reads use the cache if one site fills at most half a block. Otherwise, and for few sites, each
+ * site is read alone. */
 static void test_limits(void **state) {
     (void)state;
     sr_runfile *wide = sample_open(sample_path("wide.h5")),

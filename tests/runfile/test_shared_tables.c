@@ -1,5 +1,5 @@
-/* test_shared_tables.c -- files of a pool share their tables where these are equal; each difference
- * keeps them apart. Rows and numbers outside of a file are refused. */
+/* test_shared_tables.c -- files of a pool share equal tables; each difference keeps them apart.
+ * Rows and numbers out of range are rejected. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 enum { DIFFERENCES = 16 };
 
-/* Changes one thing. False: there is no such difference. */
+/* Changes one property. False: no such property. */
 static bool differ(sr_runfile *f, int which) {
     reader_metric *m = &f->metric[1];
     reader_declared *d = &f->declared[1];
@@ -51,14 +51,14 @@ static void test_sharing(void **state) {
         if ((a->shared == b->shared) != (which < 0)) fail_msg("difference %d", which);
         if (which < 0) assert_ptr_equal(a->metric, b->metric);
         shared_tables_leave(a, &list);
-        if (which < 0) assert_string_equal(b->site[0].name, "stem"); /* the other's stay */
+        if (which < 0) assert_string_equal(b->site[0].name, "stem"); /* the other's tables stay */
         shared_tables_leave(b, &list);
         assert_null(list);
         sr_run_close(a), sr_run_close(b);
     }
 }
 
-/* Scalars of a host that declared none are others than those of a run without a host. */
+/* Custom scalars of a host that declared none differ from those without a host. */
 static void test_no_declared(void **state) {
     (void)state;
     shared_tables *list = NULL;
@@ -96,7 +96,7 @@ static void test_outside(void **state) {
     sr_run_close(f);
 }
 
-/* Rows, sites and statistics that the file does not have are a fault of the caller. */
+/* Rows, sites and statistics that the file lacks are the caller's fault. */
 static void test_arguments(void **state) {
     (void)state;
     static const int spectrum[][3] = {{-1, 0, 0}, {SR_SPECTRUM_COUNT, 0, 0},

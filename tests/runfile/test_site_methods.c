@@ -1,5 +1,5 @@
-/* What /sites says of the method of a site: what a host gives, what follows from the family, what
- * is refused, and what is known of the methods of files from before it was stored. */
+/* A site's method in /sites: values from the host, values that follow from the family, rejected
+ * values. Also values for older files without it. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void expect_site(const sr_run_site *s, sr_family family, const char *axis
                  sr_family_name(s->family), s->axis, s->uses, s->constants, s->called);
 }
 
-/* A name says nothing: what is given is stored, and the rest follows from the family. */
+/* A name has no meaning: the host's values are stored, and the rest follows from the family. */
 static void told(void **state) {
     (void)state;
     static const sr_site site[] = {
@@ -157,7 +157,7 @@ static void remove_one(const char *path, const char *name) {
     H5Fclose(file);
 }
 
-/* Files from before any of it was stored: what is known of a method of this name. */
+/* Older files without these datasets: values for a method of this name. */
 static void older_files(void **state) {
     (void)state;
     static const struct {
@@ -205,7 +205,7 @@ static void older_files(void **state) {
     check_ok(sr_run_check(path, &why), &why);
 }
 
-/* All of them or none: of a part nothing is believed, and it is told. */
+/* All parts or none: a file with only some of them has an unknown method, and reports it. */
 static void half_told(void **state) {
     (void)state;
     static const sr_site site = {
@@ -244,7 +244,7 @@ static void unknown_family(void **state) {
     check_failure(&why, SR_FORMAT, "/sites/family: unknown 'phi' at site 0");
 }
 
-/* A recovered file says what the broken one said, or what is known of its names. */
+/* A recovered file has the broken file's values, or values by its names. */
 static void recovered(void **state) {
     (void)state;
     static const sr_site site = {.size = sizeof(sr_site),
@@ -271,7 +271,7 @@ static void recovered(void **state) {
     }
 }
 
-/* Nothing is derived from vectors by a formula that does not hold; distances follow from any. */
+/* No value is derived by a formula that does not apply; distances are always derived. */
 static void nothing_derived(void **state) {
     (void)state;
     static const sr_site site = {

@@ -1,4 +1,4 @@
-/* /spectra and /final: what was put is read back, copied and checked; mistakes are refused; a file
+/* /spectra and /final: values are read back, copied and checked; mistakes are rejected. A file
  * without them reads as one without rows. */
 #include <hdf5.h>
 #include <math.h>
@@ -23,7 +23,7 @@ static double spectrum_of(int64_t step, int site, int which, int64_t k) {
     return (double)step + 100 * site + 1000 * which - 0.125 * (double)k;
 }
 
-/* Site 2 is left out; site 1 has no gradient. */
+/* Site 2 has no spectrum; site 1 has no gradient. */
 static void put_spectra(sr_recorder *r, int64_t step) {
     double value[SR_SPECTRUM_COUNT][SAMPLE_WIDTH];
     sr_begin_step(r, step);
@@ -44,7 +44,7 @@ static void put_final(sr_recorder *r) {
     check_ok(sr_put_final(r, 7, value), sr_failed(r));
 }
 
-/* Spectra in every third of the steps 1 .. last. */
+/* Spectra at every third step of 1 .. last. */
 static void write_run(const char *name, int64_t last) {
     sr_recorder *r = create(name);
     for (int64_t step = 1; step <= last; step++) {
@@ -129,11 +129,11 @@ static void recovered(void **state) {
     double memory[2][SAMPLE_SITES], *const value[SR_FINAL_COUNT] = {memory[0], memory[1]};
     int64_t batches;
     check_ok(sr_run_final(f, &batches, value, &why), &why);
-    assert_int_equal(batches, -1); /* a part of the run has not come to its end */
+    assert_int_equal(batches, -1); /* a part of the run without an end */
     sr_run_close(f);
 }
 
-/* A writer that dies leaves the rows that were flushed. */
+/* A killed writer leaves the flushed rows. */
 static void unfinished(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -191,10 +191,10 @@ static void mistakes(void **state) {
     sr_abandon(r);
 }
 
-/* -- what the check finds -------------------------------------------------------------------- */
+/* -- faults that the check finds ------------------------------------------------------------- */
 
-/* Overwrites one element: of row i, or (column < 0) the i-th of a dataset of rank 1; i < 0: the
- * only one. */
+/* Overwrites one element, at row i and `column`. column < 0: the i-th of a dataset of rank 1. i <
+ * 0: the only one. */
 static void write_at(hid_t file, const char *name, int64_t i, int64_t column, double value) {
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set);
     hid_t memory = H5Screate(H5S_SCALAR);
@@ -211,7 +211,7 @@ static void lengthen(hid_t file, const char *name, hsize_t columns) {
     H5Dclose(set);
 }
 
-/* One fault; text: what the check says of it. */
+/* One fault; text: the check's message. */
 typedef struct fault {
     const char *dataset, *text;
     int64_t row, column;

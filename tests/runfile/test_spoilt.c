@@ -1,5 +1,5 @@
-/* test_spoilt.c -- well-formed HDF5 that is no run file, or one of which a dataset is not what it
- * should be: what is left is read, checked and recovered. */
+/* test_spoilt.c -- valid HDF5 that is no run file, or has a wrong dataset: the remaining data are
+ * read, checked and recovered. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int write_run(void **state) {
     return 0;
 }
 
-/* Replaces a dataset by one of another type, rank or extent (unlimited, nothing allocated). */
+/* Replaces a dataset by one of another type, rank or extent (unlimited, without storage). */
 static void replace(hid_t file, const char *name, hid_t type, int rank, hsize_t rows,
                     hsize_t columns) {
     hsize_t dims[3] = {rows, columns, 1}, most[3] = {H5S_UNLIMITED, columns, 1},
@@ -55,7 +55,7 @@ static void hear_lost(void *context, const char *dataset, int64_t rows, const ch
     t->met += strstr(reason, t->part) != NULL;
 }
 
-/* One thing is damaged: the file opens and says so, the check too, and recover takes the rest. */
+/* One object is damaged: the opened file reports it, the check too, and recover copies the rest. */
 static void expect_rest(const char *part, void (*spoil)(hid_t file)) {
     const char *path = sample_path("odd.h5");
     sr_failure why = {0};
@@ -169,7 +169,7 @@ static void spoil_empty_status(hid_t file) {
     assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, none) >= 0);
     H5Tclose(type), H5Dclose(set);
 }
-/* One value of a column of /sites. */
+/* Overwrites one value of a column of /sites. */
 static void write_site(hid_t file, const char *name, hid_t memory, hsize_t site,
                        const void *value) {
     const hsize_t one = 1;
@@ -211,7 +211,7 @@ static void spoil_alpha(hid_t file) {
     write_site(file, "/sites/alpha", H5T_NATIVE_DOUBLE, 0, &large);
 }
 
-/* Texts and numbers that no writer puts, in objects that are as they should be. */
+/* Texts and numbers that no writer makes, in otherwise valid objects. */
 static void test_values(void **state) {
     (void)state;
     expect_refused("a checkpoint; wanted is a run file", spoil_to_checkpoint);
@@ -226,7 +226,7 @@ static void test_values(void **state) {
     expect_rest("/sites/alpha: 1.5 at site 0", spoil_alpha);
 }
 
-/* The number of threads is for people; one that no machine has is none. */
+/* The number of threads is informative; an impossible number is ignored. */
 static void test_threads(void **state) {
     (void)state;
     static const int64_t given[] = {-1, (int64_t)1 << 40};
@@ -242,7 +242,7 @@ static void test_threads(void **state) {
     }
 }
 
-/* -- files that are not damaged, but unusual ------------------------------------------------- */
+/* -- unusual files without damage ------------------------------------------------------------ */
 
 static sr_runfile *open_unusual(void (*change)(hid_t file)) {
     hid_t file = damage_reopen(sample_path("odd.h5"));
@@ -275,7 +275,7 @@ static void without_norms(hid_t file) {
 }
 static void empty_embedding(hid_t file) {
     const int64_t none = 0;
-    hid_t space = H5Screate(H5S_SCALAR); /* HDF5 1.10 cannot always write over one of many */
+    hid_t space = H5Screate(H5S_SCALAR); /* HDF5 1.10 cannot always overwrite one of many */
     assert_true(H5Adelete_by_name(file, "/embeddings/shared", "rows", H5P_DEFAULT) >= 0);
     hid_t a = H5Acreate_by_name(file, "/embeddings/shared", "rows", H5T_STD_I64LE, space,
                                 H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -346,7 +346,7 @@ static void test_foreign(void **state) {
     expect_refused("/sites/name", spoil_dataset_for_group);
 }
 
-/* What is left out is NaN or -1, what stands beside it as it was. */
+/* Missing values are NaN or -1; values beside them are unchanged. */
 static void test_recovered_values(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -370,7 +370,7 @@ static void test_recovered_values(void **state) {
     sr_run_close(f), sr_run_close(whole);
 }
 
-/* Without /state the rows are counted by what is there. */
+/* Without /state, existing rows are counted. */
 static void test_without_state(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -406,7 +406,7 @@ static void expect_too_many_rows(const char *path) {
     check_failure(&why, SR_FORMAT, "/steps/step: refused");
 }
 
-/* Columns of more rows than there are bytes are refused. */
+/* Columns with more rows than bytes are rejected. */
 static void test_huge_extent(void **state) {
     (void)state;
     const char *path = sample_path("huge.h5");
@@ -427,7 +427,7 @@ static void test_huge_extent(void **state) {
     damage_exercise(path);
 }
 
-/* The same where no column of statistics says less. */
+/* Likewise if no column of statistics has fewer rows. */
 static void test_huge_extent_alone(void **state) {
     (void)state;
     static const char *const columns[] = {"step", "update", "tokens",    "epoch",
@@ -512,7 +512,7 @@ static void spoil_one_exact(hid_t file) {
     assert_true(H5Ldelete(file, "/scalars/row_exact_mean", H5P_DEFAULT) >= 0);
 }
 
-/* The first files of version 1 lack what was added to /scalars later. */
+/* The first files of version 1 lack columns that were added to /scalars later. */
 static void test_older(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -539,7 +539,7 @@ static void test_older(void **state) {
     expect_found("/scalars/row_exact_mean: missing", spoil_one_exact);
 }
 
-/* Another program's texts: the same attribute as ASCII, and shorter. */
+/* Another program's texts: ASCII attributes, and shorter ones. */
 static void test_ascii_attribute(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -572,7 +572,7 @@ static void test_check_finds(void **state) {
     expect_found("/scalars/rows: missing", spoil_first_scalar);
 }
 
-/* The first site's number; the other sites keep theirs. */
+/* Changes the first site's number; the other sites keep theirs. */
 static void spoil_number(hid_t file, const char *name, double value) {
     double all[SAMPLE_SITES];
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
@@ -594,7 +594,7 @@ static void negative_eps(hid_t file) {
     spoil_number(file, "/sites/eps", -1e-5);
 }
 
-/* Analyses compute with these. */
+/* Analyses use these values. */
 static void test_numbers_of_sites(void **state) {
     (void)state;
     expect_rest("/sites/alpha: 1e+300 at site 0 is not within 0 and 1", large_alpha);

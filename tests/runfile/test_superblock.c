@@ -1,5 +1,5 @@
-/* test_superblock.c -- the first bytes of a file decide whether HDF5 may open it: bytes of others,
- * versions, flags of a writer, an end beyond the file. */
+/* test_superblock.c -- a file's first bytes decide whether HDF5 may open it. Cases: foreign bytes,
+ * versions, a writer's flags, an end beyond the file. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum { SIZE = 64, VERSION = 8, OFFSET_SIZE = 9, FLAGS = 11, END = 28 };
 
 static const char *path;
 
-/* A superblock of a file of SIZE bytes, one of its bytes changed (at < 0: none). */
+/* Stores a superblock of a file of SIZE bytes with one byte changed (at < 0: none). */
 static void store(int at, unsigned char value, size_t size) {
     unsigned char head[SIZE] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n', 3, 8, 8};
     head[END] = SIZE;
@@ -56,7 +56,7 @@ static void test_other_bytes(void **state) {
                {"# program stat-tid\n", "a table of statrec", "`# command`"},
                {"# pro", "a table of statrec", "`# command`"},
                {"# progress", "not a run file (10 bytes", ""},
-               {"\x1f\x8b\x08", "gzip", ""}, /* a kind that is known */
+               {"\x1f\x8b\x08", "gzip", ""}, /* a known kind */
                {"\x89HDF\r\n", "truncated: its first 6 bytes only", ""},
                {"\x89HDF\r\n\x1a\n\x03", "truncated: its first 9 bytes only", ""}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -76,7 +76,7 @@ static void test_states(void **state) {
     store(END + 7, 0xff, SIZE), expect_refused("64 of at least 9223372036854775807 bytes", "copy");
 }
 
-/* HDF5 itself refuses those that it does not know, and says why. */
+/* HDF5 itself rejects unknown versions, with a reason. */
 static void test_versions(void **state) {
     (void)state;
     store(VERSION, 2, SIZE - 8), expect_refused("truncated: 56", "");
@@ -85,8 +85,8 @@ static void test_versions(void **state) {
     store(OFFSET_SIZE, 4, SIZE - 8), expect_opened(false, 0);
 }
 
-/* A living writer extends its file to the declared end. A reader does not wait forever for one that
- * is stopped: it takes the file as it is, and not as truncated. */
+/* A running writer extends its file to the declared end. A reader waits for a stopped writer only
+ * for a limited time. It then reads the file, which does not count as truncated. */
 static void test_stopped_writer(void **state) {
     (void)state;
     static const trailer none;
@@ -104,7 +104,7 @@ static void test_stopped_writer(void **state) {
     assert_int_equal(cut_at, SIZE - 8);
 }
 
-/* No file, and a folder. */
+/* A missing file, and a folder. */
 static void test_unreadable(void **state) {
     (void)state;
     static const trailer none;

@@ -39,14 +39,14 @@ static void wait_us(long us) {
     nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000}, NULL);
 }
 
-/* The counts are written one after the other, steps first: a kill between them leaves the vectors
- * of the last flush uncounted, never a vector without its step. */
+/* The counts are written in sequence, steps first. A kill between them leaves the last flush's
+ * vectors uncounted, but no vector without its step. */
 static void check_vector_count(int64_t vectors, int64_t steps) {
     if (vectors != steps / EVERY) assert_int_equal(vectors, (steps - FLUSH) / EVERY);
 }
 
-/* A file killed before its first step has no rows and says so; all others are right up to the
- * count. */
+/* A file killed before its first step has no rows and reports it. In all others, rows up to the
+ * count are right. */
 static int64_t check_killed(const char *path) {
     sr_failure why = {0};
     sr_runfile *f = sr_run_open(path, &why);
@@ -84,7 +84,7 @@ static void test_kill(void **state) {
     (void)state;
     const char *path = sample_path("killed.h5"), *part = sample_path("killed.h5.part");
     int64_t most = 0;
-    /* each lives longer than the one before; a busy machine needs more of them */
+    /* each child runs longer than the one before; a busy machine needs more of them */
     for (int i = 0; i < 24 || (most <= 2 * FLUSH && i < 200); i++) {
         pid_t child = start(path, 100000, i % 3 ? 0 : 300);
         wait_us(2000 + 3571 * i);
@@ -95,7 +95,7 @@ static void test_kill(void **state) {
         if (i % 8 == 7 && steps >= 0) check_recovered(part, steps);
         unlink(part);
     }
-    assert_true(most > 2 * FLUSH); /* or nothing was tested */
+    assert_true(most > 2 * FLUSH); /* otherwise the test had no effect */
 }
 
 static void test_read_while_growing(void **state) {
@@ -128,7 +128,7 @@ static void test_read_while_growing(void **state) {
     sr_run_close(f);
 }
 
-/* An abandoned recorder leaves what a crash leaves. */
+/* An abandoned recorder leaves the same as a crash. */
 static void test_abandon(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -173,7 +173,7 @@ static void test_flush_by_time(void **state) {
     sr_run_close(f);
 }
 
-/* Copying up to a checkpoint and going on gives the file of one uninterrupted run. */
+/* Copying up to a checkpoint and resuming gives the file of an uninterrupted run. */
 static void test_copy_and_go_on(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -202,7 +202,7 @@ static void test_copy_and_go_on(void **state) {
     check_ok(sr_run_get_embedding(f, "shared", &e, &why), &why);
     assert_int_equal(e.records, 24);
     sr_run_close(f);
-    /* sites that are not the same */
+    /* different sites */
     r = sr_create(sample_path("other.h5"), &o, &why);
     sr_add_site(r, &sample_sites[1]);
     assert_int_equal(sr_copy_rows(r, sample_path("first.h5"), -1, -1, NULL), SR_USAGE);

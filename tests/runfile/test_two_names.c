@@ -1,5 +1,5 @@
-/* test_two_names.c -- a run file is PATH.part while it is written, and PATH afterwards: which faults
- * of a reader may pass, and names that no file has. */
+/* test_two_names.c -- a run file is PATH.part while it is written, and PATH afterwards. Tests
+ * transient faults of a reader, and names that no file has. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static bool retries(const char *path, const char *file, sr_status status, bool l
     return reader_retries(path, live, &why, attempts);
 }
 
-/* The fault of a file that has its other name by now may come from the rename; a fault of the file as
- * it is now does not pass. */
+/* A fault is transient if the file has its other name now, since the rename may cause it. A fault
+ * of the file under its current name is permanent. */
 static void test_renamed(void **state) {
     (void)state;
     const char *path = sample_path("run.h5"), *part = sample_path("run.h5.part"),
@@ -36,7 +36,7 @@ static void test_renamed(void **state) {
     assert_false(retries(path, part, SR_IO, false, 0)); /* it has neither name */
 }
 
-/* A lack of memory does not pass by waiting, and nobody waits forever. */
+/* Out of memory is not transient, and the number of retries is limited. */
 static void test_patience(void **state) {
     (void)state;
     const char *path = sample_path("run.h5");

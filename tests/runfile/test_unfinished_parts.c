@@ -1,5 +1,5 @@
-/* test_unfinished_parts.c -- files whose writer never closed them, whole and truncated: the rows of
- * /spectra, reasons, extents that claim more than the file has. */
+/* test_unfinished_parts.c -- files whose writer never closed them, complete and truncated: rows of
+ * /spectra, reasons, extents beyond the file. */
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { STEPS = 48, SPECTRA = STEPS / COPIED_SPECTRA };
 
 static const char *odd;
 
-/* -- a file of a killed writer from a closed one --------------------------------------------- */
+/* -- a closed file made into a killed writer's ----------------------------------------------- */
 
 static void leave_open(size_t less) {
     damage_leave_open(odd, less);
@@ -42,7 +42,7 @@ static void close_after(hid_t file) {
 
 /* -- spectra --------------------------------------------------------------------------------- */
 
-/* Row i of a site, or a refusal. */
+/* Reads row i of a site, or fails. */
 static bool check_spectrum(const sr_runfile *f, int64_t i, int site) {
     const int width = sample_sites[site].width;
     double value[SAMPLE_WIDTH];
@@ -67,7 +67,7 @@ static int64_t count_spectra(void) {
     return rows;
 }
 
-/* A row counts when its step is written, and is not newer than the steps. */
+/* A row counts when its step is written and not newer than the steps. */
 static void test_last_rows(void **state) {
     (void)state;
     close_after(damage_reopen(odd)), leave_open(0);
@@ -82,7 +82,7 @@ static void test_last_rows(void **state) {
     assert_int_equal(count_spectra(), 3);
 }
 
-/* Where the file ends, rows end; each row that is left is the right one. */
+/* Rows end at the end of the file; each remaining row is right. */
 static void test_truncated(void **state) {
     (void)state;
     enum { CUTS = 40 };
@@ -114,7 +114,7 @@ static void test_truncated(void **state) {
 
 /* -- texts and extents ----------------------------------------------------------------------- */
 
-/* A reader tells where the file ends, unless the writer gave a reason of its own. */
+/* A reader reports the end of the file as reason, unless the writer gave one. */
 static void test_reason(void **state) {
     (void)state;
     const hid_t file = damage_reopen(odd);
@@ -124,7 +124,7 @@ static void test_reason(void **state) {
     sr_run_close(f);
 }
 
-/* What is damaged in a truncated file may be truncated, too: nothing of it is taken for right. */
+/* Damage in a truncated file may be truncation: no damaged part is used. */
 static void test_damaged(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -135,7 +135,7 @@ static void test_damaged(void **state) {
     check_failure(&why, SR_FORMAT, "bytes: nothing of the run is left");
 }
 
-/* Rows without bytes are not there, whatever the extents and the committed count say. */
+/* Rows without bytes do not count, whatever the extents and the committed count are. */
 static void test_claimed_rows(void **state) {
     (void)state;
     static const char *const column[] = {"step", "update", "tokens",    "epoch",
@@ -167,7 +167,7 @@ static void test_claimed_rows(void **state) {
     sr_run_close(f);
 }
 
-/* Flushed often, so that the end of the file has the last rows. */
+/* Flushed often, so that the last rows are at the end of the file. */
 static int write_run(void **state) {
     (void)state;
     const run_shape shape = {1, STEPS, 77, "1", true};

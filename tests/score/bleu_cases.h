@@ -1,4 +1,4 @@
-/* bleu_cases.h -- what the tests of BLEU share. */
+/* bleu_cases.h -- helpers shared by the BLEU tests. */
 #ifndef TESTS_SCORE_BLEU_CASES_H
 #define TESTS_SCORE_BLEU_CASES_H
 

@@ -1,9 +1,9 @@
-/* The interval of a score. */
+/* The bootstrap interval of a BLEU score. */
 #include <stdio.h>
 
 #include "bleu_cases.h"
 
-/* Sentences of which the i-th has i % 5 of its words wrong. */
+/* Scores `sentences` sentences; sentence i has i % 5 wrong words. */
 static bleu_scorer *score_some(int sentences) {
     const bleu_form form = BLEU_FORM;
     bleu_scorer *s = bleu_create(&form);
@@ -57,7 +57,8 @@ static void holds_the_score(void **state) {
     bleu_free(many);
 }
 
-/* Of 40 scores one is left out on either side: the same draws with fewer left out are wider. */
+/* With 40 draws the interval drops one at each end; with the first 39 it drops none and is
+ * wider. */
 static void leaves_out_a_fortieth(void **state) {
     (void)state;
     bleu_scorer *s = score_some(30);

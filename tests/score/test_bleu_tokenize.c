@@ -1,4 +1,4 @@
-/* Every rule of the tokenizers; the expectations are what sacreBLEU 2.6.0 makes of the lines. */
+/* Every rule of the tokenizers; expected tokens come from sacreBLEU 2.6.0. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Phrases as conlleval.pl counts them: cases worked by hand, and random sequences against a reading
- * of whole sentences. */
+/* Phrases as conlleval.pl counts them: cases worked by hand, and random sequences compared with a
+ * second implementation that reads whole sentences. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,15 +60,15 @@ static void by_hand(void **state) {
     check_counts("O-P/O I-P/B-P", 1, 1, 1); /* O with a type is O */
 }
 
-/* What the script makes of parts beyond B I O. */
+/* Prefixes other than B, I and O: conlleval.pl also interprets E, S, [, ] and '.'. */
 static void parts_of_the_script(void **state) {
     (void)state;
-    check_counts("B-P/B-P E-P/E-P B-P/B-P E-P/E-P", 1, 1, 1); /* B behind E: no new one */
+    check_counts("B-P/B-P E-P/E-P B-P/B-P E-P/E-P", 1, 1, 1); /* B after E starts no new phrase */
     check_counts("E-P/E-P E-P/E-P I-P/I-P", 3, 3, 3);
     check_counts("S-P/S-P S-P/S-P", 1, 1, 1);
     check_counts("S-P/S-P S-L/S-L", 2, 2, 2);
     check_counts("[-P/[-P ]-P/]-P", 2, 2, 2);
-    check_counts("B-P/B-P .-P/.-P O/O O/B-P", 1, 2, 0); /* nothing ends behind '.' */
+    check_counts("B-P/B-P .-P/.-P O/O O/B-P", 1, 2, 0); /* no phrase ends after '.' */
     check_counts("B/B I/I O/O", 1, 1, 1);
     check_counts("B/B O/O B/B", 2, 2, 2);
     check_counts("B-0/B O/O", 1, 1, 1);

@@ -8,7 +8,7 @@
 
 /* Three evaluations of a translation run, one site in its encoder. */
 typedef struct toy {
-    const char *path, *norm, *settings; /* of the configuration, beside what all have */
+    const char *path, *norm, *settings; /* configuration keys beyond the common ones */
     uint64_t seed;
     double loss[3], bleu[3];
     double tid_mean, tid_var;
@@ -128,7 +128,8 @@ static void write_toy(const toy *t) {
     run_finish(r);
 }
 
-/* A run whose evaluations have a perplexity, not BLEU: a translation where data say a direction. */
+/* Writes a run whose evaluations have a perplexity, not BLEU. A '-' in `data` makes it a
+ * translation. */
 static void write_perplexity(const char *path, const char *data, double value) {
     char config[256];
     const bool pairs = strstr(data, "-") != NULL;

@@ -1,12 +1,12 @@
-/* table_runs.h -- runs whose evaluations are known, for tables worked out by hand. */
+/* table_runs.h -- runs with known evaluations, for tables worked out by hand. */
 #ifndef TESTS_TABLE_TABLE_RUNS_H
 #define TESTS_TABLE_TABLE_RUNS_H
 
 #include "testing/programs.h"
 
-/* For cmocka: writes the toys of table_runs.c, three evaluations of a translation run each; ppl.h5
- * and ptb.h5 with a perplexity; cv.h5 with an accuracy, and evil.h5, whose names would break a
- * table. */
+/* For cmocka: writes the run files of table_runs.c. Each has three evaluations of a translation.
+ * ppl.h5 and ptb.h5 have a perplexity, cv.h5 an accuracy. The names in evil.h5 would break a table
+ * if printed unescaped. */
 int table_runs(void **state);
 
 /* Fails unless the command line prints this below the comments, and nothing on standard error. */

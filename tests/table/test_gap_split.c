@@ -84,7 +84,7 @@ static int write_runs(void **state) {
 enum { TRAINING, GENERALIZATION, DISCREPANCY, TOTAL, PARTS };
 static const char *const part_name[PARTS] = {"training", "generalization", "discrepancy", "total"};
 
-/* bn of a seed less ln of the same seed. */
+/* Difference between bn and ln of the same seed. */
 static double part_of(int part, uint64_t seed, int e) {
     const double t = train_loss(true, seed, e) - train_loss(false, seed, e),
                  b = batch_loss(true, seed, e) - batch_loss(false, seed, e),
@@ -150,7 +150,7 @@ static void test_one_pair(void **state) {
     program_free(&r);
 }
 
-/* The evaluation from which seed 1 stays worse. */
+/* First evaluation after which seed 1 stays worse. */
 static int first_loss(void) {
     for (int e = EVALUATIONS; e > 0; e--)
         if (!(part_of(TOTAL, 1, e) > 0)) return e + 1;
@@ -179,7 +179,7 @@ static void test_last_third(void **state) {
     program_free(&r), program_free(&all);
 }
 
-/* Of several settings each run goes with the run of its own ones, by the seed. */
+/* With several settings, pairs have equal settings and equal seeds. */
 static void test_same_settings(void **state) {
     (void)state;
     program_result r = program_run("stat-gap ln2.h5 bn1_far.h5 ln1.h5 bn1.h5 bn2_lone.h5 bn2.h5 "
@@ -223,7 +223,7 @@ static void test_direction(void **state) {
     program_free(&r);
 }
 
-/* What a run has not recorded has no number; ln needs no second validation. */
+/* Unrecorded parts print nan; ln needs no second validation. */
 static void test_not_recorded(void **state) {
     (void)state;
     program_result r = program_run("stat-gap ln1.h5 plain.h5 --split evaluations");
@@ -263,7 +263,7 @@ static void test_a_pair_without_a_step(void **state) {
     program_free(&r);
 }
 
-/* No step after which both evaluated. */
+/* No common evaluation step. */
 static void test_nothing_in_common(void **state) {
     (void)state;
     program_result r = program_run("stat-gap odd.h5 even.h5 --split last-third");
@@ -273,8 +273,8 @@ static void test_nothing_in_common(void **state) {
     program_free(&r);
 }
 
-/* Without --split a run goes with the reference of its seed, also where the configuration does not
- * name the seed. */
+/* Without --split a run is paired with the reference of its seed, even if the configuration does
+ * not name the seed. */
 static void test_reference_of_the_seed(void **state) {
     (void)state;
     program_result r = program_run("stat-gap ln1.h5 ln2.h5 ln3.h5 bn1.h5 bn2.h5 bn3.h5");
@@ -286,7 +286,7 @@ static void test_reference_of_the_seed(void **state) {
     program_free(&r);
 }
 
-/* The figure calls a group of pairs by what its seeds share, one pair by its runs. */
+/* The figure labels a group of pairs by their common settings, and a single pair by its runs. */
 static void check_legend(const char *runs, const char *legend) {
     program_result r = program_run("statplot gap %s -o gap.svg && grep -o 'bn[^<]*' gap.svg", runs);
     if (!strstr(r.out, legend)) fail_msg("%s%s: not \"%s\"", r.out, r.err, legend);

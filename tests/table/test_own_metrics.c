@@ -1,5 +1,5 @@
-/* test_own_metrics.c -- metrics of a host's own, without any validation loss: analyses and tables
- * take their units and directions from the run files. */
+/* test_own_metrics.c -- custom metrics of a host program, without validation loss: analyses and
+ * tables take their units and directions from the run files. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static void test_refusals(void **state) {
 
 /* -- stat-curve, stat-batch, info ------------------------------------------------------------ */
 
-/* Columns are those of all runs; a run that does not declare one has no number there. */
+/* The columns cover the metrics of all runs; a run without a metric prints nan there. */
 static void test_curve(void **state) {
     (void)state;
     program_result r = program_run("stat-curve --evals small.h5 ln.h5");
@@ -184,7 +184,7 @@ static void test_table(void **state) {
     check_text(&r, 1, "best_valid_loss", "nan");
     check_cell(&r, 1, "f1", 75); /* the last step has two evaluations: this, and of the size */
     check_cell(&r, 1, "size", 3);
-    assert_null(table_cell(r.out, 0, "bleu")); /* declared, but nobody measured it */
+    assert_null(table_cell(r.out, 0, "bleu")); /* declared but not measured */
     program_free(&r);
     r = program_run("stat-table wer.h5");
     check_cell(&r, 0, "f1", 58);
@@ -193,8 +193,8 @@ static void test_table(void **state) {
     program_free(&r);
 }
 
-/* A task that the layout lacks shows the metric that its runs declare first: the best by its own
- * direction, since nobody has a validation loss. */
+/* A task that the layout lacks shows the metric that its runs declare first. Its own direction
+ * selects the best value, since no run has a validation loss. */
 static void test_layout(void **state) {
     (void)state;
     program_result r = program_run("stat-table ln.h5 bn.h5 --layout pn-table1");
@@ -253,7 +253,7 @@ static void check_layout_gap(const char *better, const char *column, const char 
     program_free(&r);
 }
 
-/* Of what runs measured the run says which is better, of what is printed the layout. */
+/* The run file gives the direction of measured metrics; the layout gives it for published ones. */
 static void test_layout_gaps(void **state) {
     (void)state;
     check_layout_gap("better=less\\t", "A published ppl ↓", "-4.5");
@@ -270,7 +270,7 @@ static void test_layout_gaps(void **state) {
 
 /* -- figures --------------------------------------------------------------------------------- */
 
-/* At the axis stands which side is better. */
+/* The axis label shows the better direction. */
 static void test_figures(void **state) {
     (void)state;
     static const char *const figure[] = {"results", "results", "ablation", "fig5", "fig5"};

@@ -1,5 +1,5 @@
-/* test_table_formats.c -- stat-table --layout without runs, in LaTeX and Markdown, with a layout of
- * one's own; hostile names. */
+/* test_table_formats.c -- stat-table --layout without runs, in LaTeX and Markdown, with a custom
+ * layout; hostile names. */
 #include <string.h>
 
 #include "table_runs.h"
@@ -13,7 +13,7 @@ static void test_published_only(void **state) {
     program_result r = program_run("stat-table --layout an-table3");
     check_text(&r, 3, "En-De published bleu ↑", "Div."); /* nan in the file */
     check_text(&r, 3, "RT published accuracy ↑", "77.04");
-    check_text(&r, 4, "En-De published bleu ↑", "-"); /* nothing minus what diverged */
+    check_text(&r, 4, "En-De published bleu ↑", "-"); /* the reference diverged */
     check_text(&r, 4, "RT published accuracy ↑", "0.38");
     check_text(&r, 4, "enwik8 published bpc ↓", "-0.03"); /* less is better */
     check_text(&r, 2, "enwik8 published bpc ↓", "0.00");
@@ -118,7 +118,7 @@ static void test_markdown(void **state) {
         "| BN | 34.4 |  | 28.1 |\n| PN-V | 35.5† |  | 28.5 |\n| PN | 35.9 |  | 30.1 |\n"
         "\n† PN-V, IWSLT14 De-En: uncertain: PowerNorm prints both 35.4 and 35.5 for PN-V here\n");
     assert_true(strncmp(r.out, "<!--\n", 5) == 0);
-    const char *end = strstr(r.out, "--"); /* of the comment's begin */
+    const char *end = strstr(r.out, "--"); /* the opening <!-- */
     assert_string_equal(below(end + 2, "-->") + 0, strstr(end + 2, "--"));
     program_free(&r);
 }

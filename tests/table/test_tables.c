@@ -1,4 +1,4 @@
-/* test_tables.c -- stat-table --layout on runs whose evaluations are known, against tables worked
+/* test_tables.c -- stat-table --layout on runs with known evaluations, compared with tables worked
  * out by hand. */
 #include <string.h>
 
@@ -25,7 +25,8 @@ static void test_values(void **state) {
                     "PN\t-\t35.9\t-\t-\t0\t30.1\n");
 }
 
-/* Forms of a norm, settings, placement, mixed sites, other data: lines and columns of their own. */
+/* Variants of a norm, settings, placement, mixed sites and other data get their own rows and
+ * columns. */
 static void test_lines(void **state) {
     (void)state;
     check_rows("stat-table ln1.h5 unbiased.h5 bn.h5 bn-lr.h5 post.h5 pnls.h5 mixed.h5 cv.h5 "
@@ -60,7 +61,7 @@ static void test_params(void **state) {
                     "brn, pre-norm\tr_max=4\t-\t17\t-\t1\t-\n");
 }
 
-/* What stat-table prints holds `present` and does not hold `absent`; either may be NULL. */
+/* Checks that stat-table prints `present` and not `absent`; either may be NULL. */
 static void check_says(const char *arguments, const char *present, const char *absent) {
     program_result r = program_run("stat-table %s", arguments);
     if (present && !strstr(r.out, present)) fail_msg("no '%s' in: %s", present, r.out);
@@ -68,8 +69,8 @@ static void check_says(const char *arguments, const char *present, const char *a
     program_free(&r);
 }
 
-/* Another metric than the paper's stands behind the paper's columns, and names itself and its
- * direction; the same one stands beside the paper's. */
+/* A metric that differs from the paper's follows the paper's columns, with its name and direction.
+ * The same metric is next to the paper's. */
 static void test_other_metric(void **state) {
     (void)state;
     static const char said[] =
@@ -117,7 +118,7 @@ static void test_decoder(void **state) {
     program_free(&r);
 }
 
-/* Where the configuration leaves the placement to the preset, the sites tell, if all are there. */
+/* If the preset sets the placement, it is inferred from the sites, if all are recorded. */
 static void test_placement(void **state) {
     (void)state;
     program_result r = program_run("stat-table all.h5 some.h5 final.h5 --layout pn-table1");
@@ -136,7 +137,7 @@ static void test_placement(void **state) {
     program_free(&r);
 }
 
-/* Half of the LN runs has lost its way: told, and not in the mean. */
+/* One of the three LN runs diverged: it is reported and left out of the mean. */
 static void test_diverged(void **state) {
     (void)state;
     program_result r =

@@ -1,5 +1,5 @@
-/* test_tables_refusals.c -- what stat-table --layout refuses: command lines, and faults in the
- * files of published values and of layouts. */
+/* test_tables_refusals.c -- input that stat-table --layout rejects: command lines, and faulty files
+ * of published values and layouts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,8 @@ static void test_refusals(void **state) {
                 "e/none.tsv: No such file");
 }
 
-/* Each fault of a data file is named with its line; `line` is the second behind a comment. */
+/* Each fault of a data file is reported with its line number; `line` is the third line of the
+ * file. */
 static void check_published(const char *line, const char *want) {
     char command[512];
     snprintf(command, sizeof command,

@@ -1,5 +1,5 @@
-/* test_tables_runs.c -- what stat-table --layout takes from runs: settings that only some of them
- * have, and the discrepancy of the final pass. */
+/* test_tables_runs.c -- stat-table --layout on runs: settings that only some runs have, and the
+ * discrepancy of the final pass. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static void test_absent_setting(void **state) {
     program_free(&r);
 }
 
-/* References are those with the run's settings, whichever of the two lacks one. */
+/* References have the run's settings, even if one of the two lacks a setting. */
 static void test_gap_of_absent_setting(void **state) {
     (void)state;
     program_result r = program_run("stat-table plain.h5 drop.h5 ln.h5 ln-drop.h5 --layout rbn-tid");
@@ -91,7 +91,7 @@ static void test_gap_of_absent_setting(void **state) {
     program_free(&r);
 }
 
-/* Of the final pass, not of the step before it: 25 and 12.5 percent, not 50 and 75. */
+/* The discrepancy of the final pass, 25 and 12.5 percent, not the last step's 50 and 75. */
 static void test_final_discrepancy(void **state) {
     (void)state;
     program_result r = program_run("stat-table plain.h5 --layout rbn-table1");
@@ -102,7 +102,7 @@ static void test_final_discrepancy(void **state) {
     program_free(&r);
 }
 
-/* An observed ln site behind a bn site: both have a discrepancy. */
+/* An observed ln site after a bn site; both have a discrepancy. */
 static void write_observed(const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -132,7 +132,7 @@ static void write_observed(const char *path) {
              &why);
 }
 
-/* stat-gap asks for the last site that uses statistics of the batch, stat-table for the last. */
+/* stat-gap uses the last site with batch statistics, stat-table the last site. */
 static void test_site_of_discrepancy(void **state) {
     (void)state;
     write_observed("observed.h5");
@@ -205,7 +205,7 @@ static void test_last_bn(void **state) {
     check_cell(&r, 0, "tid_mean", 2);
     program_free(&r);
     r = program_run("stat-tid observed.h5 --site last-bn");
-    check_text(&r, 0, "site", "early"); /* behind it only an observed ln */
+    check_text(&r, 0, "site", "early"); /* only an observed ln follows it */
     program_free(&r);
 }
 

@@ -1,5 +1,5 @@
-/* test_failing_tasks.c -- predictions and scores of a split while the memory of one of their steps
- * fails: each says so and keeps nothing, or is what it is otherwise. */
+/* test_failing_tasks.c -- predictions and scores of a split while one allocation fails: each call
+ * reports the failure and leaks nothing, or returns its usual result. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #define DEEDS_WITHOUT_HDF5
 #include <math.h>
@@ -73,9 +73,9 @@ static task_decoding decoding(void) {
         .options = &plain, .model = m, .tape = t, .data = data, .split = SPLIT_VALID};
 }
 
-/* -- what is done ------------------------------------------------------------------------------ */
+/* -- operations -------------------------------------------------------------------------------- */
 
-static char text[4096], wanted[4096]; /* what it comes to, and came to without a failure */
+static char text[4096], wanted[4096]; /* result, and the result without a failure */
 
 static void check_text(const char *name) {
     if (failing_at == 0) strcpy(wanted, text);
@@ -208,7 +208,7 @@ static void test_pairs(void **state) {
     close_model();
 }
 
-/* With memory from step to step. */
+/* With a memory that is kept from step to step. */
 static void test_language(void **state) {
     (void)state;
     write_file("text", "a b c a d b\nc a b\nd d a c b a\nb a\na b c d a b a c\n");
@@ -217,7 +217,7 @@ static void test_language(void **state) {
     close_model();
 }
 
-/* -- what is refused --------------------------------------------------------------------------- */
+/* -- rejected calls ---------------------------------------------------------------------------- */
 
 static bool stop(void *context) {
     (void)context;

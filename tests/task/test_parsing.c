@@ -1,5 +1,5 @@
-/* Parsing a split: greedy among the legal transitions, sentence by sentence the same; scores by the
- * rules of the data; what is written; a signal. */
+/* Parsing a split: greedy search among the legal transitions, equal for a batch and for single
+ * sentences. Scores by the rules of the data, the written file, interruption by a signal. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static setting make(const char *punctuation, const char *subtypes, const char *n
     strcpy(o.norm, norm);
     s.model = model_create(&o, data_get_shape(s.data), &why);
     if (!s.model) fail_msg("%s", why.text);
-    rng r = rng_create(8); /* so that it does not always do the same */
+    rng r = rng_create(8); /* random weights, so that it does not always choose the same */
     for (int i = 0; i < s.model->params.count; i++)
         for (int64_t k = 0; k < s.model->params.item[i]->t.count; k++)
             s.model->params.item[i]->t.value[k] += (real)(0.3 * rng_normal(&r));
@@ -127,8 +127,8 @@ static void read_back(const char *text, treebank *t) {
     check_ok(treebank_read(path_of("predicted"), &o, t, &why), &why); /* they are trees */
 }
 
-/* More sentences than go on at once, each as if it were alone; one root each; the rest of the lines
-   stays. */
+/* More sentences than one batch decodes: each is parsed as if alone and has one root. The other
+ * columns of its lines are kept. */
 static void each_as_if_alone(void **state) {
     (void)state;
     setting s = make("", "", "ln");
@@ -163,7 +163,7 @@ static void each_as_if_alone(void **state) {
     end(&s);
 }
 
-/* The metrics against counts over what was written, by both rules. */
+/* The metrics equal counts over the written predictions, for both sets of rules. */
 static void scores(void **state) {
     (void)state;
     static const struct {

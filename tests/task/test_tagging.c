@@ -1,5 +1,5 @@
-/* test_tagging.c -- the task of tags: entities counted in the pass, numbers worked out by hand, the
- * file of predictions. The model here knows the tags: it repeats the gold ones but for one word. */
+/* test_tagging.c -- the tagging task: entities counted in the forward pass, numbers worked out by
+ * hand, the file of predictions. The model repeats the gold tags except for one word. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +40,7 @@ static int32_t id_of(const tag_set *s, const char *name) {
     return -1;
 }
 
-/* nll i + 1 for the i-th sentence of the batch; "home" becomes a P, padding a B-P. Nobody
- * trains it. */
+/* The i-th sentence of the batch has nll i + 1; "home" becomes a P, padding a B-P. No training. */
 static tensor *repeat_gold(model *m, pass *p) {
     const batch *b = p->batch;
     const int64_t n = b->count * b->source_length;
@@ -116,7 +115,7 @@ static void formulas(void **state) {
     assert_true(text[strlen(text) - 1] == ')');
 }
 
-/* As the file of the split has them, in its order, whatever the batches'. */
+/* In the file's order, whatever the order of the batches. */
 static void predictions(void **state) {
     (void)state;
     sr_failure why = {0};

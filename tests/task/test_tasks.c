@@ -1,5 +1,5 @@
-/* test_tasks.c -- what a task's row says: metrics of known sums, the line on a result, arrays of a
- * batch, the smoothing in use, which models fit which data. */
+/* test_tasks.c -- the task_row functions: metrics of known sums, the result line, arrays of a
+ * batch, the effective smoothing, which models fit which data. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static tensor *forward_nothing(model *m, pass *p) {
     return NULL;
 }
 
-/* What hands on a NULL that was no failure does not train in silence. */
+/* A model that returns NULL without a failure must not train silently. */
 static void no_loss(void **state) {
     (void)state;
     const model_row row = {.name = "hollow", .forward = forward_nothing};
@@ -81,7 +81,7 @@ static void no_loss(void **state) {
     tape_free(t);
 }
 
-/* The unsmoothed likelihood decides what is told, and it is called by its split. */
+/* The unsmoothed likelihood gives the printed number; the line names its split. */
 static void describes(void **state) {
     (void)state;
     const task_sums sum = {.loss = 40, .nll = 4 * log(2), .tokens = 4, .correct = 3, .unknown = 1};
@@ -115,7 +115,7 @@ static void describes(void **state) {
     lm->measure(&bytes, value);
     check_within(value[metric_of(lm, "bpc")], 2, 1e-12);
     lm->measure(&sum, value);
-    assert_true(isnan(value[metric_of(lm, "bpc")])); /* words are of any length */
+    assert_true(isnan(value[metric_of(lm, "bpc")])); /* words vary in length */
     const task_sums large = {.nll = 9e17, .tokens = INT64_C(900000000000000000)};
     char split[] = "validation", condition[] = "mask released: every position sees its own target";
     lm->describe(&(task_result){&large, split, large.tokens, condition}, text);
@@ -189,7 +189,7 @@ static double top5_of(const double *logit, int rows, int classes, const int32_t 
     return value[metric_of(row, "top5")];
 }
 
-/* Every class of one row of logits against the place that it has when they are sorted. */
+/* Every class of one row of logits against its rank in the sorted logits. */
 static void five_largest(void **state) {
     (void)state;
     const double falling[7] = {6, 5, 4, 3, 2, 1, 0}, mixed[7] = {1, 9, 3, -2, 8, 7, 2};
@@ -197,9 +197,9 @@ static void five_largest(void **state) {
     const double bad[7] = {NAN, 5, 4, 3, 2, 1, NAN};
     const int right[5][7] = {{1, 1, 1, 1, 1, 0, 0},  /* falling */
                              {0, 1, 1, 0, 1, 1, 1},  /* mixed: 9 8 7 3 2 */
-                             {1, 0, 1, 1, 1, 1, 0},  /* of six equal ones the first five */
+                             {1, 0, 1, 1, 1, 1, 0},  /* the first five of six equal ones */
                              {1, 1, 1, 1, 1, 0, 0},  /* equal: the first five */
-                             {0, 1, 1, 1, 0, 0, 0}}; /* NaN is before all, and never right */
+                             {0, 1, 1, 1, 0, 0, 0}}; /* NaN ranks before all and is never right */
     const double *const row[5] = {falling, mixed, ties, equal, bad};
     for (int i = 0; i < 5; i++)
         for (int32_t label = 0; label < 7; label++)
@@ -211,8 +211,8 @@ static void five_largest(void **state) {
     assert_true(isnan(top5_of(four, 4, 5, (int32_t[]){0, 4, 4, 1}))); /* would always be 100 */
 }
 
-/* Summed loss of one row of equal logits, with the task's smoothing or a given one: ln V whatever
- * the mass is spread on, so the row's logits differ in one place. */
+/* Summed loss of one row of logits, with the task's smoothing or a given one. Equal logits would
+ * give ln V for any smoothing, so the logit of class 2 differs. */
 static double loss_of(const task_row *row, double smoothing) {
     sr_failure why = {0};
     int32_t target = 2;
@@ -272,7 +272,7 @@ static void every_class_counts(void **state) {
     }
 }
 
-/* A model without logits: its numbers are summed, accuracy is not known, smoothing is refused. */
+/* A model without logits: its losses are summed, accuracy is unknown, smoothing is rejected. */
 static void loss_of_nll(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -321,7 +321,8 @@ static void write_lines(const char *name, const char *text) {
     assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
-/* Perplexity of a split: every token of every window alike, none of what the windows leave out. */
+/* Perplexity of a split: every token of every window counts equally; tokens left out by the windows
+ * do not count. */
 static void windows_of_a_split(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -345,7 +346,7 @@ static void windows_of_a_split(void **state) {
         check_ok(task_evaluate(task_of(TASK_LM), &none, m, t, data, SPLIT_VALID, NORM_RUNNING, &sum,
                                &why),
                  &why);
-        assert_int_equal(sum.tokens, 2 * 2 * 3); /* 15 tokens, pieces of 7, windows at 0 and 3 */
+        assert_int_equal(sum.tokens, 2 * 2 * 3); /* 15 tokens in parts of 7, windows at 0 and 3 */
         assert_int_equal(sum.unknown, 1);
         double nll = 0, value[TASK_METRICS];
         for (int i = 0; i < 2; i++) {

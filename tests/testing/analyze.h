@@ -1,5 +1,5 @@
-/* analyze.h -- what clang's analyser cannot know of one file at a time; `make analyze` includes it
- * in front of each. */
+/* analyze.h -- facts that clang's analyser cannot derive from a single file; `make analyze`
+ * includes it before each file. */
 #ifndef TESTS_ANALYZE_H
 #define TESTS_ANALYZE_H
 

@@ -16,7 +16,7 @@
 
 enum { SECONDS = 20, WAIT = 200, WORDS = 48 };
 
-/* In the child. One thread: what threads reserve for themselves is not the file's. */
+/* In the child. One thread, because threads reserve memory that does not depend on the file. */
 static void start(const char *words, const char *path, const char *output) {
     char line[1024], program[1200], *word[WORDS + 1] = {NULL};
     int count = 0;
@@ -66,7 +66,7 @@ void bounded_free(bounded_result *r) {
     *r = (bounded_result){0};
 }
 
-/* What the address sanitizer keeps for itself: 256 MiB that were freed, and the map of all. */
+/* Memory of the address sanitizer: 256 MiB of freed blocks, and the shadow map. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SANITIZER = 512 };
 #else

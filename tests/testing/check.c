@@ -143,7 +143,7 @@ int check_descriptors(void) {
     return count;
 }
 
-/* -- what of a program runs ------------------------------------------------------------------ */
+/* -- choice of tests ------------------------------------------------------------------------- */
 
 __attribute__((constructor)) static void choose_tests(void) {
     const char *pattern = getenv("STATREC_TEST");

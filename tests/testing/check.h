@@ -1,4 +1,4 @@
-/* check.h -- what every test program shares: cmocka, array comparison, where the shared data is. */
+/* check.h -- shared by every test program: cmocka, array comparison, paths of the shared data. */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 
@@ -12,14 +12,14 @@
 
 #include "statrec/base.h"
 
-/* |got - want| <= atol + rtol * |want| for every element (NaN equals NaN, inf equals inf of its
- * sign). On failure prints the name, the number of bad elements, and the worst one: its index, both
- * values and the error in units of the tolerance; then fails the test. */
+/* |got - want| <= atol + rtol * |want| for every element (NaN equals NaN, inf equals inf of the
+ * same sign). On failure prints the name, the number of bad elements, and the worst one: its index,
+ * both values and the error in units of the tolerance. Then fails the test. */
 void check_near_double(const char *name, const double *got, const double *want, int64_t count,
                        double rtol, double atol);
 void check_near_float(const char *name, const float *got, const double *want, int64_t count,
                       double rtol, double atol);
-/* The same without failing: true when all agree; what is wrong goes to stderr. */
+/* The same without failing: true if all agree; prints differences to stderr. */
 bool check_close(const char *name, const double *got, const double *want, int64_t count,
                  double rtol, double atol);
 
@@ -79,11 +79,11 @@ void check_write(const char *path, const char *text);
 /* How many files this process has open; for differences. */
 int check_descriptors(void);
 
-/* Which tests of a program run: all, or those of $STATREC_TEST, a name or a pattern with * and ?
- * (check.c).
+/* $STATREC_TEST selects the tests of a program by name or by a pattern with * and ? (check.c); the
+ * default is all.
  *
- * How many places a test tries: $STATREC_TORTURE, else `few` (tests/README.md). Says once that it
- * was asked, by which tests/torture.sh knows that a row has its places. */
+ * Number of places that a test tries: $STATREC_TORTURE, else `few` (tests/README.md). Prints once
+ * that it was called; tests/torture.sh relies on this line. */
 long check_places(long few);
 
 #endif

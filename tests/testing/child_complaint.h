@@ -1,13 +1,13 @@
-/* child_complaint.h -- faults that a child process of a test finds: a line on standard error, and
- * the child ends with status 1. */
+/* child_complaint.h -- reports of a test's child process: prints a line on standard error and ends
+ * the child with status 1. */
 #ifndef TESTS_CHILD_COMPLAINT_H
 #define TESTS_CHILD_COMPLAINT_H
 
 #include "statrec/base.h"
 
-/* after: what was done. */
+/* after: the operation before the fault. */
 __attribute__((format(printf, 2, 3))) void complain(const char *after, const char *format, ...);
-/* Unless the failure is one line with a reason, in which `name` occurs. */
+/* Complains unless the failure is one line with a reason that contains `name`. */
 void complain_unless_told(const char *after, const char *name, const sr_failure *why);
 
 #endif

@@ -93,7 +93,7 @@ hid_t damage_reopen(const char *path) {
 }
 
 void damage_leave_open(const char *path, size_t less) {
-    enum { FLAGS = 11, CHECKSUM = 44 }; /* of the superblock */
+    enum { FLAGS = 11, CHECKSUM = 44 }; /* offsets in the superblock */
     size_t size;
     char *bytes = damage_load(path, &size);
     bytes[FLAGS] = 4 | 1;

@@ -1,4 +1,4 @@
-/* declared_run.h -- run files of a program that declares numbers of its own. */
+/* declared_run.h -- run files of a program that declares custom scalars. */
 #ifndef TESTS_DECLARED_RUN_H
 #define TESTS_DECLARED_RUN_H
 

@@ -1,10 +1,10 @@
-/* failing_calls.h -- the k-th call of a kind fails, once: an allocation, a call of the system, a call
- * of HDF5 (failing_hdf5.h). Defines these functions in front of the libraries: for one file of a
- * test program, with _GNU_SOURCE, never for a library. Calls count that come from the program's own
- * text, so those of the C library and of HDF5, which are shared libraries, do not.
+/* failing_calls.h -- the k-th call of a kind fails, once: an allocation, a system call, an HDF5
+ * call (failing_hdf5.h). Overrides these functions in one file of a test program, with _GNU_SOURCE,
+ * never in a library. Only calls from the program's own code count; the C library and HDF5 are
+ * shared libraries.
  *
- * A program makes too many calls to fail each. Those of one place in the text are alike: the first,
- * the second and the last of each place are tried. */
+ * A program makes too many calls to fail each. Calls from one call site are alike: the tests fail
+ * the first, the second and the last of each. */
 #ifndef TESTS_FAILING_CALLS_H
 #define TESTS_FAILING_CALLS_H
 
@@ -40,11 +40,11 @@ typedef struct failing_place {
 static bool failing_watches, failing_notes;
 static failing_kind failing_watched;
 static long failing_made, failing_at;
-static size_t failing_offset; /* of the failed call in the program's text, for addr2line */
+static size_t failing_offset; /* offset of the failed call in the program's code, for addr2line */
 static failing_place failing_found[FAILING_PLACES];
 static int failing_places;
-/* How many callers make a place another. With more than one the functions that read and allocate
- * for many others have a place for each of these. */
+/* Number of callers that identify a call site. With more than one, shared functions that read or
+ * allocate have one call site for each of their callers. */
 static int failing_depth = 1;
 
 extern const char __executable_start, etext;
@@ -99,13 +99,13 @@ void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *block);
 
-/* Blocks that the program's own text allocated since failing_begin: of what HDF5 keeps for itself,
- * nobody could tell what is lost. */
+/* Blocks that the program's own code allocated since failing_begin. HDF5 keeps blocks for itself,
+ * so its leaks cannot be detected. */
 enum { FAILING_BLOCKS = 1 << 17 };
 static void *failing_block[FAILING_BLOCKS]; /* open addressing */
 static char failing_freed;                  /* its address marks a place that was used */
 
-/* The place of the block; without one, the first place that is free for it. */
+/* The slot of the block; without one, the first free slot for it. */
 static void **failing_find(const void *block) {
     void **unused = NULL;
     for (size_t i = (uintptr_t)block / 16 * 0x9e3779b97f4a7c15u >> 47, tries = 0;; i++) {
@@ -200,7 +200,7 @@ static void failing_forget(void) {
 
 /* -- which call fails */
 
-/* From now on call k of this kind fails; 0: none, and their places are noted. */
+/* From now on call k of this kind fails; 0: none, and their call sites are noted. */
 static void failing_begin(failing_kind kind, long k) {
     failing_watched = kind, failing_made = 0, failing_at = k, failing_notes = k == 0;
     if (k == 0) failing_places = 0;
@@ -208,7 +208,7 @@ static void failing_begin(failing_kind kind, long k) {
     failing_watches = true;
 }
 
-/* Whether it came to that call. */
+/* Whether that call was reached. */
 static bool failing_end(void) {
     failing_watches = failing_notes = false;
     return failing_at > 0 && failing_made >= failing_at;
@@ -219,7 +219,7 @@ static int failing_order(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Whether earlier lists had the place, for deeds that share much of their text. */
+/* Whether earlier lists had the call site, for operations that share much of their code. */
 static bool failing_once;
 static bool failing_is_known(const void *caller) {
     enum { KNOWN = 1 << 15 };
@@ -251,8 +251,7 @@ static inline int failing_list(long *call) {
 /* -- the system */
 
 #define FAILING_TEXT(name) #name
-/* The definition behind this one. ISO C has no cast between a pointer to data and one to a
- * function. */
+/* The overridden definition. ISO C has no cast between a pointer to data and one to a function. */
 #define FAILING_REAL(type, name, parameters)                                                       \
     typedef type failing_function parameters;                                                      \
     static union {                                                                                 \

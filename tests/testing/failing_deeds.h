@@ -1,7 +1,7 @@
-/* failing_deeds.h -- runs a deed again and again. Each time another call of the program's own text
- * fails (failing_calls.h). A deed that fails gives its reason in one line, with the name of a file;
- * after a failed allocation the line has the word memory. Nothing stays open or allocated. The deed
- * itself checks the result of a success. */
+/* failing_deeds.h -- runs an operation repeatedly; each time a different call from the program's
+ * code fails (failing_calls.h). A failing operation gives its reason in one line, with the name of
+ * a file; after a failed allocation the line contains "memory". Nothing stays open or allocated.
+ * The operation itself checks a successful result. */
 #ifndef TESTS_FAILING_DEEDS_H
 #define TESTS_FAILING_DEEDS_H
 
@@ -10,7 +10,7 @@
 
 #include "testing/check.h"
 #include "testing/child_complaint.h"
-#ifdef DEEDS_WITHOUT_HDF5 /* of modules that do not have it */
+#ifdef DEEDS_WITHOUT_HDF5 /* for modules without HDF5 */
 #include "testing/failing_calls.h"
 #else
 #include "testing/failing_hdf5.h"
@@ -25,9 +25,9 @@ enum { DEEDS_TOGETHER = 24 }; /* calls that fail in one process */
 typedef struct deed {
     const char *name;
     sr_status (*run)(sr_failure *why);
-    void (*look)(const char *after, sr_status status); /* NULL: nothing to look at */
+    void (*look)(const char *after, sr_status status); /* NULL: no check */
     void (*prepare)(void);                             /* before each; may be NULL */
-    const char *file; /* in the name of each file that a failure may name; "": any, or none */
+    const char *file; /* part of the name of each file in a failure message; "": any, or none */
     bool writes;      /* after a failed write HDF5 is not called again, so its file may stay open */
 } deed;
 
@@ -45,7 +45,7 @@ static ssize_t deed_objects(void) {
 #endif
 }
 
-/* Names the files that are open beyond those of before. */
+/* Lists the open files. */
 static void deed_complain_of_open(const char *after, int more) {
     char command[64];
     snprintf(command, sizeof command, "ls -l /proc/%d/fd >&2", (int)getpid());
@@ -83,14 +83,14 @@ static void deed_fail_one(const deed *d, failing_kind kind, long k) {
     if (d->look) d->look(after, status);
 }
 
-/* An assertion of cmocka in the child ends in the runner of the tests: the child's end comes before
- * those of the parent, which remove its files. */
+/* An assertion of cmocka in the child would return to the test runner. This handler ends the child
+ * before the parent's exit handlers, which remove its files. */
 static void deed_end_child(void) {
     _exit(1);
 }
 
-/* Each call in turn. HDF5 keeps what it could not close, so each process has its part of the calls.
- * Whether the child found no fault; it stops at the first. */
+/* Fails each call in turn. HDF5 keeps objects that it could not close, so each process runs a part
+ * of the calls. Returns whether the child found no fault; it stops at the first. */
 static bool deed_fail_some(const deed *d, failing_kind kind, const long *call, int count) {
     int status;
     fflush(NULL);
@@ -109,7 +109,7 @@ static bool deed_fail_some(const deed *d, failing_kind kind, const long *call, i
     return status == 0;
 }
 
-/* Notes the calls of a deed that does not fail. */
+/* Notes the calls of an operation that does not fail. */
 static void deed_note(const deed *d, failing_kind kind) {
     sr_failure why = {0};
     if (deed_is_child) _exit(1);
@@ -130,14 +130,14 @@ static void deed_fail_list(const deed *d, failing_kind kind, const long *call, i
     if (faults) fail_msg("%s: %d faults", d->name, faults);
 }
 
-/* The first, the second and the last call of each place. */
+/* The first, the second and the last call of each call site. */
 static inline void deed_fail_each(const deed *d, failing_kind kind) {
     static long call[3 * FAILING_PLACES];
     deed_note(d, kind);
     deed_fail_list(d, kind, call, failing_list(call));
 }
 
-/* The first call of each place that no deed before it came to. */
+/* The first call of each call site that no earlier operation reached. */
 static inline void deed_fail_new(const deed *d, failing_kind kind) {
     static const void *known[FAILING_KINDS][FAILING_PLACES];
     static int all[FAILING_KINDS];
@@ -157,7 +157,7 @@ static inline void deed_fail_new(const deed *d, failing_kind kind) {
     deed_fail_list(d, kind, call, count);
 }
 
-/* Every call, of a deed that makes few. */
+/* Every call, of an operation that makes few. */
 static inline void deed_fail_all(const deed *d, failing_kind kind) {
     static long call[3 * FAILING_PLACES];
     deed_note(d, kind);

@@ -6,11 +6,11 @@
 
 #include "testing/failing_calls.h"
 
-/* What the failing call gives as its reason: none that is known, no memory, no space in a file. */
+/* Reason that the failing call reports: unknown, out of memory, no space in a file. */
 typedef enum { FAILING_UNKNOWN, FAILING_MEMORY, FAILING_SPACE } failing_reason;
 
 static failing_reason failing_gives;
-static const char *failing_only; /* only its calls count; NULL: those of all functions */
+static const char *failing_only; /* only this function's calls count; NULL: all functions */
 
 static void failing_complain(void) {
     static const char *const text[] = {"made to fail", "no room", "made to be full"};
@@ -32,7 +32,7 @@ static bool failing_hdf5_now(const char *name, const void *caller) {
         failing_complain();                                                                        \
         return value;                                                                              \
     }
-/* What closes has closed. */
+/* A failing close has closed the object. */
 #define FAILING_CLOSE(type, name, parameters, arguments, value)                                    \
     type name parameters {                                                                         \
         FAILING_REAL(type, name, parameters);                                                      \

@@ -1,6 +1,6 @@
-/* failing_malloc.h -- the n-th allocation fails, and what is not freed is counted. Defines malloc
- * and its kin: for one file of a test program, never for a library. Under a sanitizer, which
- * replaces them too, there is none of it. */
+/* failing_malloc.h -- the n-th allocation fails; unfreed blocks are counted. Overrides malloc and
+ * related functions in one file of a test program, never in a library. Unavailable under a
+ * sanitizer, which overrides them too. */
 #ifndef TESTS_FAILING_MALLOC_H
 #define TESTS_FAILING_MALLOC_H
 
@@ -66,13 +66,13 @@ static void failing_malloc_begin(long n) {
     failing = n, made = 0, live = 0, watching = true;
 }
 
-/* Stops; what was allocated since and is not freed. */
+/* Stops; returns the number of unfreed allocations. */
 static long failing_malloc_end(void) {
     watching = false;
     return live;
 }
 
-/* False: say so and skip. Under valgrind its functions stand in front of these. */
+/* False: report it and skip. Valgrind's functions override these. */
 static inline bool failing_malloc_there(void) {
     failing_malloc_begin(-1);
     void *volatile one = malloc(1);
@@ -81,7 +81,7 @@ static inline bool failing_malloc_there(void) {
     return made > 0;
 }
 
-/* After failing_malloc_end: whether it came to that allocation. */
+/* After failing_malloc_end: whether that allocation was reached. */
 static inline bool failing_malloc_reached(void) {
     return made > failing;
 }

@@ -1,8 +1,8 @@
-/* failing_programs.h -- the main() of a program as a deed (failing_deeds.h): one of its allocations
- * or calls fails, and it ends with status 1 or 2 and a line that says why, or prints what it prints
- * otherwise. It may print something else only with a warning that names the file or gives the
- * reason of the failure: damaged parts of a file that it does not need read as empty. Nothing stays
- * open or allocated. Include it once, with _GNU_SOURCE. */
+/* failing_programs.h -- runs the main() of a program as an operation (failing_deeds.h) while one of
+ * its allocations or calls fails. It must end with status 1 or 2 and a line with the reason, or
+ * print its usual output. Other output needs a warning with the file name or the reason of the
+ * failure, because damaged parts that it does not need read as empty. Nothing stays open or
+ * allocated. Include it once, with _GNU_SOURCE. */
 #ifndef TESTS_FAILING_PROGRAMS_H
 #define TESTS_FAILING_PROGRAMS_H
 
@@ -21,7 +21,7 @@ static program_main *program_called;
 static const char *program_line; /* words between single spaces, the program's name first */
 static const char *program_names = ".h5"; /* a part of each file's name */
 static char program_wants[PROGRAM_OUTPUT];
-static bool program_known; /* program_wants is what it prints */
+static bool program_known; /* program_wants contains its output */
 
 static char *program_read(int from, char *text, size_t size) {
     const ssize_t length = pread(from, text, size - 1, 0);
@@ -30,7 +30,7 @@ static char *program_read(int from, char *text, size_t size) {
     return text;
 }
 
-/* The last line that it wrote to standard error, but for hints. */
+/* The last line that it wrote to standard error, except hints. */
 static void program_take_reason(int from, sr_failure *why) {
     char text[4096];
     program_read(from, text, sizeof text);
@@ -39,7 +39,7 @@ static void program_take_reason(int from, sr_failure *why) {
             snprintf(why->text, sizeof why->text, "%.*s", (int)sizeof why->text - 1, line);
 }
 
-/* Ends the test with the first line that differs, and the place of the call that failed. */
+/* Ends the test with the first line that differs, and the call site of the failed call. */
 static void program_complain_of(const char *text, const sr_failure *why) {
     const char *line = text;
     for (size_t i = 0; text[i] && text[i] == program_wants[i]; i++)
@@ -68,7 +68,7 @@ static void program_check_output(int from, const sr_failure *why) {
         program_complain_of(text, why);
 }
 
-/* Its exit status; what it prints goes into two files. */
+/* Returns its exit status; writes its output into two files. */
 static int program_call(int out, int err) {
     char words[4096], *word[PROGRAM_WORDS + 1] = {0};
     int count = 0;
@@ -105,7 +105,7 @@ static sr_status program_deed(sr_failure *why) {
     return why->status;
 }
 
-/* Each place of the kind in this command line; files are those of check_temporary(). */
+/* Fails each call site of the kind in this command line; files are in check_temporary(). */
 static inline void fail_program(program_main *program, const char *line, failing_kind kind) {
     const deed d = {.name = line, .run = program_deed, .file = ""};
     assert_int_equal(chdir(check_temporary()), 0);

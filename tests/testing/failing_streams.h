@@ -1,6 +1,5 @@
-/* failing_streams.h -- calls of the C library that open, and what closes, fail with the calls of the
- * system (failing_calls.h). Of FAILING_STREAMS a file opens, and nothing can be read from it or
- * written to it. */
+/* failing_streams.h -- calls of the C library that open or close streams fail with the system calls
+ * (failing_calls.h). With FAILING_STREAMS a file opens, but reads and writes of it fail. */
 #ifndef TESTS_FAILING_STREAMS_H
 #define TESTS_FAILING_STREAMS_H
 
@@ -18,8 +17,8 @@
 
 static FILE *failing_stays; /* not closed, only flushed; may be NULL */
 
-/* Reads of a folder fail with EISDIR, writes to a full device with ENOSPC. A file to be written is
- * there, and empty. */
+/* Reads of a folder fail with EISDIR, writes to a full device with ENOSPC. A file opened for
+ * writing exists and is empty. */
 FILE *fopen(const char *path, const char *mode) {
     FAILING_REAL(FILE *, fopen, (const char *, const char *));
     const void *caller = __builtin_return_address(0);

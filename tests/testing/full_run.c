@@ -20,7 +20,8 @@ static const sr_site sites[SITES] = {
 static const char *const metrics[] = {"valid_loss", "valid_nll", "valid_ppl", "valid_accuracy"};
 enum { METRICS = sizeof metrics / sizeof metrics[0] };
 
-/* Custom scalars: what `statrec train` declares with --theorems-every and for a site's updates. */
+/* Custom scalars: as `statrec train` declares them with --theorems-every and for a site's
+ * updates. */
 static const char *const custom[] = {"mu_moved",     "mu_apart",  "lemma2_max",
                                      "row_xhat_max", "row_q_max", "y_outside"};
 enum { CUSTOM = sizeof custom / sizeof custom[0] };

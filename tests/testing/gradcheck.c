@@ -4,13 +4,12 @@
  *   numeric dL/dx = (L(x + h) - L(x - h)) / 2h
  *
  * Every call of f sees the same random stream and the tape in training mode; the calls for the
- * differences do not record. A backward function finds only the values that its op declared to read
- * (tape_push_reading), on a tape that spends them. There is an analytic pass for each way in which
- * an input may come to an op: as the result of another, whose value goes away before the backward
- * pass and is made again elsewhere, and whose gradient nobody has begun; as a parameter whose
- * gradient is to be overwritten; as one whose gradient is to be added to. What the last one leaves
- * is left in the gradients of the inputs. Results that can be made again (tape_set_recompute) must
- * come out bit for bit.
+ * differences do not record. A backward function sees only the values that its op declared to read
+ * (tape_push_reading). One analytic pass runs for each kind of input. COMES_AS_RESULT: another op's
+ * result; its value is dropped before the backward pass and recomputed at another address, its
+ * gradient not yet started. IS_WRITTEN: a parameter whose gradient is overwritten. IS_ADDED_TO: a
+ * parameter whose gradient is accumulated. The last pass leaves its gradients in the inputs.
+ * Recomputed results (tape_set_recompute) must be bit-identical.
  */
 #include "testing/gradcheck.h"
 
@@ -20,12 +19,12 @@
 
 enum { WEIGHT_STREAM = 0x77, STEP_STREAM = 0x5e };
 
-/* What a backward function finds of an input, in the order of the passes. */
+/* Kinds of input that a backward function sees, in the order of the passes. */
 typedef enum { COMES_AS_RESULT, IS_WRITTEN, IS_ADDED_TO, FORMS } form;
 
 static const char *const form_names[FORMS] = {"of a result", "written", "added"};
 
-/* An input of f, and where its memory is when it is not in a pass. */
+/* An input of f, and its memory outside a pass. */
 typedef struct entry {
     real *value, *grad;
     real *copy;     /* [count] of the value */
@@ -80,8 +79,8 @@ static void spoil(tensor *x) {
     memset(x->value, 0xff, bytes_of(x)); /* NaN */
 }
 
-/* What nobody reads is not there: a backward function may have kept where it was. Results that can
- * be made again have to be so first. */
+/* Overwrites values without readers: a backward function may have kept their address. Results that
+ * can be recomputed are recomputed first. */
 static void spoil_unread(const check *c, bool recomputed) {
     for (const tape_node *n = c->tape->last; n; n = n->before)
         if (!n->out->readers && n->out->own && !n->recompute == !recomputed) spoil(n->out);
@@ -89,7 +88,7 @@ static void spoil_unread(const check *c, bool recomputed) {
         if (c->in[i] && c->in[i]->value && !c->in[i]->readers) spoil(c->in[i]);
 }
 
-/* -- results that can be made again */
+/* -- recomputable results */
 
 static bool has_what_it_reads(const tape_node *n) {
     for (int i = 0; i < NODE_INPUTS && n->in[i]; i++)
@@ -118,7 +117,8 @@ static void copy_back(tape *t, const tape_node *node) {
     memcpy(node->out->value, ((const entry *)node->kept)->copy, bytes_of(node->out));
 }
 
-/* What is read is elsewhere when it is. A view has no memory of its own, and stays. */
+/* Drops values that are read, so that they come back at another address. A view has no own memory
+ * and stays. */
 static void take_away(const check *c) {
     for (const tape_node *n = c->tape->last; n; n = n->before)
         if (n->out->producer && n->out->own && n->out->value) {
@@ -136,7 +136,7 @@ static void take_away(const check *c) {
 
 /* -- the analytic passes */
 
-/* A gradient that is added to begins with ones, one that is written with NaN. */
+/* An accumulated gradient starts with ones, an overwritten one with NaN. */
 static void arrange_input(tensor *x, entry *e, form how) {
     x->readers = 0;
     x->has_grad = how == IS_ADDED_TO;

@@ -16,15 +16,15 @@ typedef struct gradcheck_result {
     int64_t element;
     double analytic, numeric;
     const char *how; /* the gradient came: "of a result", "written" or "added"; static */
-    double apart; /* largest difference between these, by the same measure: of backward passes that
-                        are no derivative too */
+    double apart; /* largest difference between these, by the same measure; includes backward passes
+                   * that are no derivative */
 } gradcheck_result;
 
-/* The worst of the gradients that f gives when in[] come as results of other ops, as parameters to
- * write to and as parameters to add to. It is not finite where a backward function reads a value
- * that its op did not declare, or where one was in the forward pass, or leaves a number of a
- * gradient unwritten. A failure, too, where a result is made again (tape_set_recompute) in other
- * bytes. Leaves the gradients in those of in[]. */
+/* The worst gradient of f over three passes: in[] as results of other ops, as parameters to
+ * overwrite, as parameters to accumulate into. It is not finite if a backward function reads an
+ * undeclared value or the forward pass's address of one, or leaves a gradient element unwritten.
+ * Fails too if a recomputed result (tape_set_recompute) has other bytes. Leaves the gradients in
+ * in[]. */
 sr_status gradcheck(gradcheck_fn *f, tensor *const *in, int count, void *context, double step,
                     gradcheck_result *result, sr_failure *why);
 

@@ -1,4 +1,4 @@
-/* mark_spans.c -- see mark_spans.h: a dictionary of all tags is made for them. */
+/* mark_spans.c -- see mark_spans.h: builds a dictionary of all tags. */
 #include "testing/mark_spans.h"
 
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-"""Writes odd_lines.h: odd lines of text, and what Python makes of them.
+"""Writes odd_lines.h: unusual lines of text, and Python's results for them.
 
     python3 tests/testing/odd_lines.py > tests/testing/odd_lines.h
 
-words    str.split, as fairseq's tokenize_line
-pieces   str.split of the line after `subword-nmt apply-bpe -i` without merges: lines end as for
-         str.splitlines, blanks are U+0020 alone (apply_bpe.py, process_line)
-columns  fields between spaces and tabs
-lower    str.lower of each column
+  words    str.split, as fairseq's tokenize_line
+  pieces   str.split of the line after `subword-nmt apply-bpe -i` without merges: lines end as for
+           str.splitlines, blanks are U+0020 alone (apply_bpe.py, process_line)
+  columns  fields between spaces and tabs
+  lower    str.lower of each column
 """
 
 import re

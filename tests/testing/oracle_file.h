@@ -22,8 +22,8 @@ double oracle_number(const oracle_file *f, int k, const char *name, double other
 const char *oracle_text(const oracle_file *f, int k, const char *name);
 
 /* Compares got [count] with out/NAME of the case: |got - want| <= max(atol, floor) + rtol |want|.
- * `mask` [count/width] selects rows (NULL: all). Prints what differs. False also when the dataset
- * is absent. */
+ * `mask` [count/width] selects rows (NULL: all). Prints the differences. False also when the
+ * dataset is absent. */
 bool oracle_check(const oracle_file *f, int k, const char *name, const double *got, int64_t count,
                   const uint8_t *mask, int64_t width);
 

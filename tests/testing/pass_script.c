@@ -11,7 +11,7 @@
 
 enum { INNER = 2, ROWS_MAX = 64 };
 
-/* Rows of a piece; one in four is padding, in piece 3 all, in piece 4 there are none. */
+/* Rows of each piece: one in four is padding; in piece 3 all are; piece 4 is empty. */
 static const int piece_rows[SCRIPT_PIECES] = {8, 12, 4, 8, 0};
 
 static const float gamma_of[SCRIPT_WIDTH] = {1, -2, 0.5F, 3, 0.25F};
@@ -42,7 +42,7 @@ static void store(sr_element element, void *data, int64_t at, double value) {
     if (element == SR_FLOAT16) ((uint16_t *)data)[at] = isnan(value) ? 0x7e00 : half(value);
 }
 
-/* The rows of one call: those of its pieces, one after the other. */
+/* The rows of one call: the rows of its pieces, in order. */
 typedef struct batch {
     int64_t rows;
     double x[ROWS_MAX][SCRIPT_WIDTH], g[ROWS_MAX][SCRIPT_WIDTH];
@@ -70,7 +70,7 @@ static batch make_batch(const script_case *c, int64_t step, char what) {
 
 /* -- calls ----------------------------------------------------------------------------------- */
 
-/* Memory of tensors: those of a step stay until it has ended. */
+/* Memory for tensors; it stays valid until the step ends. */
 static void *next_memory(void) {
     enum { BYTES = ROWS_MAX * (SCRIPT_WIDTH * 8 + 1), CALLS = 32 };
     static double memory[CALLS][BYTES / 8];

@@ -1,8 +1,8 @@
 /* piped_ranks.c -- see piped_ranks.h.
  *
- * Collectives go from rank to rank in order. Pieces and sums have pipes of their own, in which a
- * rank writes at once and reads when it waits, so what a test sends must fit into a pipe. A rank
- * that has ended closes its pipes: the others read the end of them. */
+ * Collectives go from rank to rank in order. Pieces and sums have separate pipes. A rank writes at
+ * once and reads when it waits, so the data of a test must fit into a pipe. A rank that has ended
+ * closes its pipes; the others read end of file. */
 #define _GNU_SOURCE 1 /* F_SETPIPE_SZ */
 #include "testing/piped_ranks.h"
 
@@ -163,7 +163,7 @@ static sr_status settle(ranks_transfer *t, channel c, sr_failure *why) {
     return status;
 }
 
-/* Not when first asked. A failure is told by finish. */
+/* False at the first call. finish reports a failure. */
 static bool here(ranks_transfer *t) {
     trip *own = t->own;
     const bool asked = own->asked;

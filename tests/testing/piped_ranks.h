@@ -1,5 +1,5 @@
-/* piped_ranks.h -- ranks of one run that are processes of the test, connected by pipes: what MPI
- * does, for builds and machines without it. */
+/* piped_ranks.h -- ranks of one run as processes of the test, connected by pipes: replaces MPI in
+ * builds and on machines without it. */
 #ifndef TESTS_PIPED_RANKS_H
 #define TESTS_PIPED_RANKS_H
 

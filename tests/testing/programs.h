@@ -1,4 +1,4 @@
-/* programs.h -- runs the built programs from a test; run_builder.h has run files for them. */
+/* programs.h -- runs the built programs from a test; run_builder.h makes run files for them. */
 #ifndef TESTS_PROGRAMS_H
 #define TESTS_PROGRAMS_H
 
@@ -20,7 +20,7 @@ typedef struct program_result {
 program_result program_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void program_free(program_result *r);
 
-/* False, with a visible "skipped", where gnuplot is not installed. */
+/* False, with a visible "skipped", if gnuplot is not installed. */
 bool have_gnuplot(void);
 
 /* Cell of a printed table: the row-th row (from 0) below the header; NULL when it is not there.

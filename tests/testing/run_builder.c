@@ -1,4 +1,4 @@
-/* run_builder.c -- creates, fills and ends small run files; the test fails where the recorder does. */
+/* run_builder.c -- creates, fills and ends small run files; the test fails if the recorder does. */
 #include "testing/run_builder.h"
 
 #include <math.h>

@@ -62,7 +62,7 @@ bool sample_puts(int site, int vector) {
     return puts_of_site[site] >> vector & 1;
 }
 
-/* HDF5 1.10 loses a little memory whenever it refuses a damaged file. */
+/* HDF5 1.10 leaks a little memory for each damaged file that it rejects. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:libhdf5";
@@ -219,7 +219,7 @@ static void check_vector(sr_runfile *f, int v, int64_t first, int64_t every) {
     free(all), free(want);
 }
 
-/* The scalars must be what sr_derive_scalars makes of the vectors that were put. */
+/* The scalars must equal sr_derive_scalars of the recorded vectors. */
 static void check_scalars(sr_runfile *f, int64_t first) {
     sr_failure why = {0};
     int64_t rows = sr_run_get_info(f)->steps;

@@ -1,5 +1,5 @@
-/* sample_run.h -- a small run whose every number is a function of where it stands, so that a reader
- * can tell whether a row is the right one. */
+/* sample_run.h -- a small run whose numbers are functions of their positions, so that a reader can
+ * check each row. */
 #ifndef TESTS_SAMPLE_RUN_H
 #define TESTS_SAMPLE_RUN_H
 
@@ -24,7 +24,7 @@ sr_status sample_put_eval(sr_recorder *r, int64_t step);
 
 /* Creates PATH with the sample's sites, metrics and one embedding "shared". */
 sr_recorder *sample_create(const char *path, const sr_options *options, sr_failure *why);
-/* The same, and an open run file; the test fails where there is none. */
+/* The same, and an open run file; the test fails on an error. */
 sr_recorder *sample_begin(const char *path, const sr_options *options);
 sr_runfile *sample_open(const char *path);
 /* One whole step. */

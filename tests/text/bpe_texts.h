@@ -12,7 +12,7 @@ bpe_counts *counts_of(const char *text);
 /* Codes learned from a text, as their file. malloc'd, as everything below. */
 char *learned(const char *text, int64_t merges, int64_t min_frequency);
 char *codes_text(const bpe_codes *codes);
-/* The text in pieces, line by line; vocabulary NULL: none. */
+/* The text as subwords, line by line; vocabulary NULL: none. */
 char *applied(const char *codes, const char *text, const char *vocabulary, int64_t threshold);
 /* The same with glossaries, a list that ends with NULL. */
 char *applied_with(const char *codes, const char *text, const char *const *glossary);

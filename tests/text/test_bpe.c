@@ -1,5 +1,5 @@
-/* Byte-pair encoding in its details: ties, overlaps, the end of a word, vocabularies, codes files.
- * The expected texts were seen from subword-nmt 0.3.8. */
+/* Byte-pair encoding in detail: ties, overlaps, the end of a word, vocabularies, codes files. The
+ * expected texts come from subword-nmt 0.3.8. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void rare_pairs_come_back(void **state) {
                "#version: 0.2\na b</w>\nc d</w>\n");
 }
 
-/* A byte that begins no character is one of its own. */
+/* A byte that starts no character is a symbol by itself. */
 static void bytes_that_are_no_characters(void **state) {
     (void)state;
     check_text(learned("\xffz \xffz \x80\tz", 1, 2), "#version: 0.2\n\xff z</w>\n");
@@ -137,7 +137,7 @@ static void takes_the_lowest_rank(void **state) {
                "low lower low@@ e@@ s@@ t s@@ low");
     check_text(applied("#version: 0.2\nb c\na b\n", "abcx", NULL, 0), "a@@ bc@@ x");
     check_text(applied("#version: 0.2\na b\nb c\n", "abcx", NULL, 0), "ab@@ c@@ x");
-    /* of a pair that is there twice the first place counts */
+    /* a pair listed twice has the rank of its first line */
     check_text(applied("#version: 0.2\na b\nb c\na b\n", "abcx", NULL, 0), "ab@@ c@@ x");
     check_text(applied("#version: 0.2\n", "low", NULL, 0), "l@@ o@@ w");
 }
@@ -168,10 +168,10 @@ static void version_01_has_an_end_of_its_own(void **state) {
                "low low@@ er low@@ x");
     check_text(applied("#version: 0.1\nl o\no w\n", "low", NULL, 0), "lo@@ w");
     check_text(applied("l o\nlo w</w>\n", "low", NULL, 0), "lo@@ w");
-    /* cut back, the end alone is an empty piece in the original too */
+    /* when undone, the end marker alone leaves an empty subword in subword-nmt too */
     check_text(applied("l o\nlo w\nlow </w>\n", "low x", "zz 1\n", 0), "l@@ o@@ w@@  x");
     check_text(applied("l o\nlo w\nlow </w>\n", "low x", "low@@ 1\n", 0), "low@@  x");
-    /* also where a merge spells it: its left part is no part of the word */
+    /* also where a merge produces the marker: its left part is no part of the word */
     check_text(applied("< /w>\nl o\nlo w\nlow </w>\n", "low x", "low@@ 1\n", 0), "low@@  x");
 }
 
@@ -181,7 +181,7 @@ static void cuts_back_what_is_not_in_the_vocabulary(void **state) {
     check_text(applied(codes_low, text, "lower 5\nlow 4\n", 5), "lower l@@ o@@ w");
     check_text(applied(codes_low, text, "lower 4\nlow 5\nlow@@ 5\n", 5), "low@@ e@@ r low");
     check_text(applied(codes_low, text, "lo@@ 5\ner 5\n", 5), "lo@@ w@@ er lo@@ w");
-    /* a non-final piece is known with its separator only */
+    /* the vocabulary lists a non-final subword with its separator only */
     check_text(applied(codes_low, "lowest", "low 5\n", 5), "l@@ o@@ w@@ e@@ s@@ t");
     check_text(applied(codes_low, "lowest", "low@@ 5\n", 5), "low@@ e@@ s@@ t");
 }
@@ -193,7 +193,7 @@ static void an_empty_vocabulary_is_no_filter(void **state) {
     check_text(applied(codes_low, "lower", "x 3\n", 3), "l@@ o@@ w@@ e@@ r");
 }
 
-/* abc comes of bc and of ab: the earliest merge is taken back. */
+/* abc comes from bc and from ab: the earliest merge is undone. */
 static void takes_back_the_earliest_merge(void **state) {
     (void)state;
     check_text(applied("#version: 0.2\nb c\na bc\na b\nab c\n", "abcx", "a@@ 1\nab@@ 1\n", 1),
@@ -277,7 +277,7 @@ static void takes_the_first_merges(void **state) {
     assert_non_null(codes);
     check_text(codes_text(codes), "#version: 0.2\na b\n");
     bpe_codes_free(codes);
-    file = text_file("\xef\xbb\xbf#version: 0.2\r\na b\r\n"); /* as Windows writes it */
+    file = text_file("\xef\xbb\xbf#version: 0.2\r\na b\r\n"); /* as written by Windows */
     codes = bpe_codes_parse(&file, -1, &why);
     assert_non_null(codes);
     check_text(codes_text(codes), "#version: 0.2\na b\n");
@@ -314,7 +314,7 @@ static void names_malformed_lines(void **state) {
     assert_null(bpe_vocabulary_read("/nowhere/codes", 0, &why));
 }
 
-/* A full disk is told, at the first write that fails. */
+/* A full disk is reported at the first write that fails. */
 static void tells_a_full_disk(void **state) {
     (void)state;
     sr_failure why = {0};

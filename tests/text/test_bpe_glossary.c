@@ -1,5 +1,5 @@
-/* What glossaries keep whole, and the regular expressions they are. The expected texts were seen
- * from subword-nmt 0.3.8. */
+/* Words that glossaries keep whole, and their regular expressions. The expected texts come from
+ * subword-nmt 0.3.8. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void repeats_and_choices(void **state) {
     check_text(applied_with(codes, "xUKy USx", LIST("(?:UK|US)")), "x@@ UK@@ y US@@ x");
     /* the first choice that fits, not the longest */
     check_text(applied_with(codes, "xUSAy", LIST("(?:US|USA)")), "x@@ US@@ A@@ y");
-    /* in "^a|b$", with which the original looks for whole words, ^ is of a only */
+    /* subword-nmt searches whole words with "^a|b$": there ^ binds to a only */
     check_text(applied_with(codes, "axb xab", LIST("a|b")), "a@@ x@@ b x@@ a@@ b");
     check_text(applied_with(codes, "\xc3\xa9t\xc3\xa9-1 \xc3\xa9+", LIST("\\w+-\\d")),
                "\xc3\xa9t\xc3\xa9-1 \xc3\xa9@@ +");
@@ -78,8 +78,8 @@ static void refuses(void **state) {
     bpe_codes_free(c);
 }
 
-/* A search that would take ages is an error. The second one takes between a million and the ten
- * million steps of PCRE2's own limit. */
+/* A search that takes too many steps is an error. The second one takes between a million and the
+ * ten million steps of PCRE2's own limit. */
 static void hard_expressions_end(void **state) {
     (void)state;
     enum { LENGTH = 100000 };
@@ -113,8 +113,8 @@ static void hard_expressions_end(void **state) {
     bpe_codes_free(c);
 }
 
-/* The same where a whole word is no match, but a part of one; and where the part of a word that
- * another glossary leaves is. */
+/* The same if only part of a word matches, and for the rest of a word after another glossary's
+ * match. */
 static void hard_parts_end(void **state) {
     (void)state;
     static const char *const hard[][2] = {{"b(?:a|a.)+y", "never"}, {"^(?:a|a.)+y", "z"}};

@@ -1,5 +1,5 @@
-/* Every allocation of learning, reading and applying fails once: SR_MEMORY each time, nothing
-   leaks. */
+/* Every allocation of learning, reading and applying BPE fails once: SR_MEMORY each time, no
+ * leaks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void make_rare(char *line, size_t size, int count) {
 
 static FILE *sink;
 
-/* Reads what others wrote: a dictionary of words, codes. */
+/* Reads files of other programs: a dictionary of words, codes. */
 static sr_status read_and_write(sr_failure *why) {
     const file_bytes words = text_file("ab 3\nc 2\n"), text = text_file("#version: 0.2\na b\n");
     bpe_counts *counts = bpe_counts_create();
@@ -126,7 +126,7 @@ static void learning_survives(void **state) {
     }
 }
 
-/* A word whose first part is before the glossary, of an encoder that has cut none yet. */
+/* A word with text before the glossary match, by an encoder that has split none yet. */
 static void encoding_survives(void **state) {
     (void)state;
     static const char *const glossary[] = {"1(?:2|x)+"};
@@ -153,7 +153,7 @@ static void encoding_survives(void **state) {
     bpe_codes_free(codes);
 }
 
-/* Merges that were read become a step, or are freed with what was made of them. */
+/* A step takes over parsed merges; if it cannot be created, they are freed. */
 static void steps_survive(void **state) {
     (void)state;
     if (!failing_malloc_there()) skip();

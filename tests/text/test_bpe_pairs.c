@@ -1,5 +1,5 @@
-/* The greatest pair of the heap, compared with a search among all pairs, while counts rise and fall
- * and pairs are set aside and come back. */
+/* The most frequent pair of the heap, compared with a search among all pairs, while counts rise and
+ * fall and pairs are set aside and return. */
 #include "base/rng.h"
 #include "testing/check.h"
 #include "text/bpe/bpe_internal.h"

@@ -1,5 +1,5 @@
-/* test_bpe_transform.c -- merges that are learnt as a step of lines: from both sides, all of the
- * lines that are training text and no others, pairs that occur twice. */
+/* test_bpe_transform.c -- a line transform learns its merges from both sides, from all training
+ * lines and no others, and only pairs that occur twice. */
 #include <string.h>
 
 #include "testing/check.h"
@@ -17,7 +17,7 @@ static file_bytes text_of(const char *text) {
     return (file_bytes){.byte = (uint8_t *)(uintptr_t)text, .size = strlen(text), .path = "text"};
 }
 
-/* ab is twice in the source, cd in the target; ef is there once, gh behind the last line. */
+/* ab occurs twice in the source, cd in the target; ef once; gh only after the training lines. */
 static void what_is_learnt(void **state) {
     (void)state;
     const file_bytes text[2] = {text_of("ab ef\nab\ngh\ngh gh\n"), text_of("cd\ncd\ngh\ngh\n")};
@@ -30,7 +30,7 @@ static void what_is_learnt(void **state) {
     s.free(s.self);
 }
 
-/* So many merges and no more: the most frequent pair. */
+/* Learns the requested number of merges: the most frequent pair. */
 static void how_many(void **state) {
     (void)state;
     const file_bytes text[2] = {text_of("ab ab ab cd\n"), text_of("cd\n")};
@@ -41,7 +41,7 @@ static void how_many(void **state) {
     s.free(s.self);
 }
 
-/* Fewer lines than are asked for; a second beginning changes nothing. */
+/* Fewer lines than requested; a second start changes nothing. */
 static void begun_again(void **state) {
     (void)state;
     const file_bytes text[2] = {text_of("ab ab cd\n"), text_of("cd\n")},

@@ -106,7 +106,7 @@ static void what_is_refused(void **state) {
     assert_int_equal(text_encoding_find("latin-2"), -1);
 }
 
-/* -- basic_english: what torchtext's rules make of a line, split at blanks and joined by one */
+/* -- basic_english: torchtext's rules for a line, split at blanks and joined by one */
 
 static void expect_words(const char *line, const char *want) {
     const line_transform step = basic_english_step();

@@ -1,6 +1,6 @@
-/* test_failing_texts.c -- texts are read, plain and packed, whole and by lines, while one call fails:
- * an allocation, a call of the system, of zlib or of libzip. What is read is the text; what fails
- * says why, with the name of the file. */
+/* test_failing_texts.c -- reads texts, plain and compressed, whole and by lines, while one call
+ * fails: an allocation, a system call, zlib or libzip. Each read returns the text or reports why it
+ * failed, with the file name. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #define DEEDS_WITHOUT_HDF5
 #include <unicase.h>
@@ -57,7 +57,7 @@ gzFile gzdopen(int a, const char *b) {
                                                                          : original.call(a, b);
 }
 
-/* What the last gzread that failed was: zlib tells it by gzerror. */
+/* Whether the last gzread failed: zlib reports that through gzerror. */
 static int gz_failure;
 
 int gzread(gzFile a, void *b, unsigned c) {
@@ -198,7 +198,7 @@ static void allocations(void **state) {
     (void)state;
     fail_all(FAILING_ALLOCATIONS);
     deed_fail_each(&transforming, FAILING_ALLOCATIONS);
-    look_at_lines("transform", SR_OK); /* of the first time, without a failure */
+    look_at_lines("transform", SR_OK); /* lines of the run without a failure */
 }
 
 static void calls(void **state) {

@@ -1,4 +1,5 @@
-/* Odd lines: words of texts, subwords of a training text, and small letters are those of Python. */
+/* Unusual line ends and letters: words of texts, subwords of a training text and lowercase letters
+ * equal Python's. */
 #include <string.h>
 
 #include "testing/check.h"
@@ -36,7 +37,7 @@ static void words(void **state) {
     }
 }
 
-/* Merges without a pair; learnt ones take the same parts of a line. */
+/* Applies an empty list of merges; learnt merges see the same parts of a line. */
 static void subwords(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -53,7 +54,7 @@ static void subwords(void **state) {
     s.free(s.self);
 }
 
-/* b follows a at a word's end only where U+2028 ends a line; without it, nothing is there twice. */
+/* b follows a at a word's end only if U+2028 ends a line; otherwise no pair occurs twice. */
 static void merges_are_learnt_from_parts(void **state) {
     (void)state;
     sr_failure why = {0};

@@ -1,4 +1,5 @@
-/* Tags: what entities a sequence says, conversion, grammars, recognition, dictionaries of tags. */
+/* Tags: the entities of a sequence, conversion, grammars, recognition of the scheme, tag
+ * dictionaries. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static sentence read_sentence(const char *text) {
     sr_failure why = {0};
     while (*text) {
         const size_t length = strcspn(text, " ");
-        c.possible = ~0u; /* of several schemes */
+        c.possible = ~0u; /* legal in several schemes */
         check_ok(tag_column_add(&c, &s.types, 1, text, length, &s.mark[s.words++], &why), &why);
         text += length + (text[length] == ' ');
     }
@@ -112,7 +113,7 @@ static int draw(rng *r, int n) {
     return (int)(rng_next(r) % (uint64_t)n);
 }
 
-/* Pieces side by side that fill the sentence. */
+/* Adjacent segments that fill the sentence. */
 static int draw_entities(rng *r, entity piece[WORDS], int words) {
     int n = 0;
     for (int at = 0; at < words; n++) {
@@ -153,7 +154,7 @@ static void write_tags(tag_scheme scheme, const entity *piece, int pieces, char 
                          types[piece[k].type]);
 }
 
-/* What is written in a scheme is read as such, and becomes the tags of every other. */
+/* Tags written in one scheme read back as that scheme and convert to every other. */
 static void every_scheme_into_every_other(void **state) {
     (void)state;
     rng r = rng_create(5);
@@ -365,7 +366,7 @@ static void recognition(void **state) {
     recognise("B-P I-P L-P U-L", TAG_BILOU, 0);
     recognise("B M E S", TAG_BMES, 0);
     recognise("B-P I-P | I-P O | B-P B-P I-P", TAG_IOB2,
-              1); /* the one that goes on behind a break */
+              1); /* the tag that continues an entity after a break */
     recognise("B-P S-P | I-P O", TAG_BIOES, 3);
 }
 

@@ -1,4 +1,5 @@
-/* Every allocation of types and dictionaries of tags fails once: told each time, nothing leaks. */
+/* Every allocation of entity types and tag dictionaries fails once: reported each time, no
+ * leaks. */
 #include <stdio.h>
 #include <string.h>
 

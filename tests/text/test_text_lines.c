@@ -1,4 +1,4 @@
-/* Lines read one by one, and where a line ends. */
+/* Lines read one by one; line ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +115,7 @@ static void says_where_it_fails(void **state) {
     fwrite(text, 1, size - 12, out);
     fclose(out);
     fails_in(path, "truncated");
-    text[size - 6] ^= 1; /* of the checksum */
+    text[size - 6] ^= 1; /* in the checksum */
     out = fopen(path, "w");
     fwrite(text, 1, size, out);
     fclose(out);

@@ -1,4 +1,4 @@
-/* Whole texts: marks in front, ends of lines, what is no text; steps of a line. */
+/* Whole texts: byte order marks, line ends, bytes that are not text; line transforms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char *write_file(const char *bytes, size_t size) {
     return path;
 }
 
-/* Lines of the text and its words: '|' behind each, '/' behind each line. */
+/* Checks the words of the text: '|' follows each word, '/' each line. */
 static void expect(const char *bytes, int64_t want_lines, const char *want) {
     file_bytes f;
     int64_t lines;
@@ -76,7 +76,7 @@ static void refuse(const char *bytes, size_t size, const char *part) {
     assert_null(f.byte);
 }
 
-/* Bytes are those of the file's line, the mark counted. */
+/* Byte numbers count from the start of the file's line, including the mark. */
 static void names_line_and_byte(void **state) {
     (void)state;
     refuse("a\nb\nc \xfc\n", 8, "text:3: byte 2 of the line is 0xfc, not UTF-8");

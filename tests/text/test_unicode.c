@@ -40,7 +40,7 @@ static void decodes(void **state) {
         assert_int_equal(utf8_decode((const uint8_t *)wrong[i], &code), 0);
 }
 
-/* Blanks of Python 3.11: all of them, and what looks like one but is none. */
+/* Blanks of Python 3.11: all of them, and characters that only look blank. */
 static void knows_blanks(void **state) {
     (void)state;
     int count = 0;
@@ -99,7 +99,7 @@ static void final_sigma(void **state) {
     check_lower("A'" SIGMA, "a'" FINAL);
     check_lower("A" SIGMA "'B", "a" SMALL "'b");
     check_lower("1" SIGMA, "1" SMALL);
-    /* U+02B0 has a case and is ignorable: it says nothing about what follows or precedes */
+    /* U+02B0 is cased and case-ignorable: it decides nothing for the letters around it */
     check_lower("A" SIGMA "\xca\xb0", "a" FINAL "\xca\xb0");
     check_lower("\xca\xb0" SIGMA, "\xca\xb0" SMALL);
 }

@@ -1,4 +1,4 @@
-/* Dictionaries in fairseq's text form: written, read back, refused line by line. */
+/* Dictionaries in fairseq's text form: written, read back, rejected line by line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void count(vocab *v, const char *word, int64_t times) {
     assert_true(vocab_count(v, word, strlen(word), times));
 }
 
-/* What vocab_write writes, in memory; malloc'd. */
+/* Text that vocab_write writes; malloc'd. */
 static char *written(const vocab *v) {
     char *text = NULL;
     size_t size = 0;
@@ -87,7 +87,7 @@ static void repeated_words_are_written_as_they_were_read(void **state) {
     vocab_free(v);
 }
 
-/* As fairseq: the word of the text has the later place, and the special keeps its own. */
+/* As in fairseq, the text's word gets the later index, and the special token keeps its own. */
 static void a_special_is_overwritten(void **state) {
     (void)state;
     static const char text[] = "a 1\n<pad> 0 #fairseq:overwrite\n<unk> 3 #fairseq:overwrite\n";

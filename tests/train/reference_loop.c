@@ -7,7 +7,7 @@
 
 #include "testing/check.h"
 
-/* -- what the sites see */
+/* -- observations at the sites */
 
 static double square_distance(const double *a, const double *b, int64_t d, double keep, bool root) {
     double sum = 0;
@@ -19,7 +19,7 @@ static double square_distance(const double *a, const double *b, int64_t d, doubl
     return sum;
 }
 
-/* RBN's default, docs/norms.md 14: beside the running values after the update. */
+/* RBN's default, docs/norms.md 14: compares with the running values after the update. */
 static void add_penalty(void *context, const norm_view *o) {
     reference *r = context;
     const norm_site *s = o->site;
@@ -65,7 +65,8 @@ static double sgd(const optim_options *o, double p, double g, double lr, double 
     return p - lr * (o->nesterov ? g + o->momentum * *buffer : *buffer);
 }
 
-/* adam decays through g, the others beside it; adam-fairseq compares eps with the uncorrected root.
+/* adam decays through g, the others separately; adam-fairseq compares eps with the uncorrected
+ * root.
  */
 static double adam(const train_config *c, double p, double g, double lr, int64_t t, double *m,
                    double *v) {

@@ -1,6 +1,6 @@
-/* reference_loop.h -- a second training loop, by its formulas alone and in double: accumulation
- * over passes, clipping, momentum or Adam, learning rate, validation. It shares data, model and
- * tape with the trainer, nothing of src/train but the parsing of options. */
+/* reference_loop.h -- a second training loop, written from the formulas in double precision:
+ * accumulation over passes, clipping, momentum or Adam, learning rate, validation. It shares data,
+ * model and tape with the trainer, but only the parsing of options with src/train. */
 #ifndef TESTS_TRAIN_REFERENCE_LOOP_H
 #define TESTS_TRAIN_REFERENCE_LOOP_H
 
@@ -19,8 +19,8 @@ typedef struct reference_pass {
     double loss;          /* nats per token, penalties of the normalizations included */
     double penalty;       /* their sum */
     double lr, grad_norm; /* NaN unless this pass closes an update */
-    bool cut, clipped;    /* by value to less than 0.99 of the norm; what is left by norm */
-    double sum_g[SITE_CAPACITY][WIDTH_CAPACITY]; /* of the summed loss */
+    bool cut, clipped;    /* clipped by value to below 0.99 of the norm; then clipped by norm */
+    double sum_g[SITE_CAPACITY][WIDTH_CAPACITY]; /* gradient sums of the summed loss */
 } reference_pass;
 
 typedef struct reference_eval {
@@ -44,8 +44,8 @@ typedef struct reference {
     int evals;
 } reference;
 
-/* Runs what the trainer would run of this configuration; fails the test when it cannot.
- * Restrictions: no dropout; scheduler step with one milestone. */
+/* Runs this configuration as the trainer would; fails the test if it cannot. Restrictions: no
+ * dropout; scheduler step with one milestone. */
 void reference_run(reference *r, const train_config *c);
 void reference_free(reference *r);
 

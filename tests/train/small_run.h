@@ -1,5 +1,5 @@
 /* small_run.h -- runs of a small transformer, without dropout, on sentence pairs that a test writes
- * itself: what it can know by hand. */
+ * itself, so that expected values can be worked out by hand. */
 #ifndef TESTS_TRAIN_SMALL_RUN_H
 #define TESTS_TRAIN_SMALL_RUN_H
 

@@ -1,6 +1,7 @@
-/* What advances by pass and what by update when several passes make one (docs/models.md 9.4):
- * gradients of summed losses add up, so that LN does not see how an update is cut; statistics, nu
- * and warm-ups of normalizations go on with every pass, learning rates with every update. */
+/* Gradient accumulation (docs/models.md 9.4): quantities that advance per micro-batch or per
+ * update. Gradients of summed losses add up, so LN gives the same result however an update is
+ * split. Statistics, nu and warm-ups of normalizations advance with every micro-batch, learning
+ * rates with every update. */
 #include <math.h>
 #include <stdio.h>
 

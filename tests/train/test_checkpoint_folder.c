@@ -1,5 +1,5 @@
-/* test_checkpoint_folder.c -- a folder of checkpoints that cannot be read is an error; one that is
- * not there has no checkpoints. */
+/* test_checkpoint_folder.c -- an unreadable folder of checkpoints is an error; a missing one has no
+ * checkpoints. */
 #include <stdio.h>
 
 #include "testing/check.h"

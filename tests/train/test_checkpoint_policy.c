@@ -1,5 +1,5 @@
-/* test_checkpoint_policy.c -- the words of --checkpoint-every, names of a run and its checkpoints,
- * ranges of what these store, the best value; and that only the first rank writes. */
+/* test_checkpoint_policy.c -- values of --checkpoint-every, names of a run and its checkpoints,
+ * ranges of stored values, the best value; only the first rank writes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,7 +150,7 @@ static void expect_removed(const char *name, bool removed) {
     if ((access(name, F_OK) != 0) != removed) fail_msg("%s: removed is not %d", name, removed);
 }
 
-/* Names beside those of a run; the prefix has no folder. */
+/* Names similar to a run's own; the prefix has no folder. */
 static void test_names(void **state) {
     (void)state;
     static const char *const ours[] = {"run-0000007.ckpt.part", "run-12345678.ckpt.part",
@@ -210,18 +210,18 @@ static int count_files(void) {
     return count;
 }
 
-/* Loss: less is better, and what is no number is never the best. */
-static void test_best(void **state) {
-    (void)state;
+/* Loss: less is better, and NaN is never the best. */
+static void test_best_of(const char *metric, bool of_batch) {
     static const struct {
         double value;
         bool test, better;
     } row[] = {{NAN, false, false}, {3, false, true},    {3, false, false}, {4, false, false},
                {2, true, false},    {NAN, false, false}, {1, false, true}};
-    open_run((const char *const[]){"--keep-best=valid_loss", NULL});
+    open_run((const char *const[]){"--keep-best", metric, NULL});
+    assert_int_equal(run.config->validate_batch, of_batch);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         train_eval e = {.split = row[i].test ? SPLIT_TEST : SPLIT_VALID};
-        e.value[run.best_metric] = row[i].value;
+        (of_batch ? e.batch_value : e.value)[run.best_metric.index] = row[i].value;
         run.better = false;
         trainer_checkpoint_evaluated(&run, &e);
         if (run.better != row[i].better) fail_msg("value %zu, %g", i, row[i].value);
@@ -230,7 +230,18 @@ static void test_best(void **state) {
     trainer_close(&run, SR_OK, &why);
 }
 
-/* Also where a best one and one of the end are due. */
+static void test_best(void **state) {
+    (void)state;
+    test_best_of("valid_loss", false);
+}
+
+/* Validation with batch statistics is made where the metric needs it. */
+static void test_best_with_batch_statistics(void **state) {
+    (void)state;
+    test_best_of("valid_loss_batch", true);
+}
+
+/* Also with a best and an end checkpoint due. */
 static void test_other_rank(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -250,7 +261,7 @@ static void test_other_rank(void **state) {
     }
 }
 
-/* Options that nobody checked, and a metric of which neither less nor more is better. */
+/* Options that were not validated, and a metric without a better direction. */
 static void test_refused(void **state) {
     (void)state;
     static train_config c;
@@ -287,8 +298,8 @@ static void test_once(void **state) {
     trainer_close(&run, SR_OK, &why);
 }
 
-/* A run with --force was killed, and the next one ends before it looks at checkpoints: those of
- * both runs before keep their names. */
+/* A run with --force was killed, and the next one fails before it handles checkpoints: the
+ * checkpoints of both earlier runs keep their names. */
 static void test_killed(void **state) {
     (void)state;
     static const char *const names[] = {"killed-0000001.ckpt.old", "killed-0000002.ckpt"};
@@ -312,11 +323,11 @@ static void test_killed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_intervals), cmocka_unit_test(test_prefix),
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_resume_names),
-        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_best),      cmocka_unit_test(test_other_rank),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_once),
-        cmocka_unit_test(test_killed)};
+        cmocka_unit_test(test_intervals),  cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_resume_names),
+        cmocka_unit_test(test_sizes),      cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_best),       cmocka_unit_test(test_best_with_batch_statistics),
+        cmocka_unit_test(test_other_rank), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_once),       cmocka_unit_test(test_killed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,8 @@
  * extremes.
  *
  * For each model one checkpoint, for each integer in it (attributes, /progress) each value of the
- * grammar. A process of its own checks the file and uses it: no signal, one line for a failure. A
- * size that the weights depend on is named by the check. STATREC_TORTURE: variations in all. */
+ * grammar. A separate process checks and uses the file: no signal, one line for a failure. The
+ * check names a size that the weights depend on. STATREC_TORTURE: total number of variations. */
 #include <errno.h>
 #include <hdf5.h>
 #include <stdint.h>
@@ -144,7 +144,7 @@ static void find_places(void) {
     assert_true(place_count > 100);
 }
 
-/* Writes varied.ckpt; false where the value is the file's own. */
+/* Writes varied.ckpt; false if the value is the file's own. */
 static bool vary(const place *p, int k, int64_t *value) {
     program_result r = program_run("cp %s varied.ckpt", checkpoint_of(p->file));
     assert_int_equal(r.status, 0);

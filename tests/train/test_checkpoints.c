@@ -1,5 +1,5 @@
-/* test_checkpoints.c -- when a run writes checkpoints and which of them stay; and that a run that
- * was stopped and taken up again is the run that never stopped. */
+/* test_checkpoints.c -- when a run writes checkpoints and which of them it keeps; a stopped and
+ * resumed run equals an uninterrupted run. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -117,7 +117,7 @@ static int largest(const double *value, int count, double sign) {
     return best;
 }
 
-/* What is learnt by heart is wrong of the pair of validation: its loss goes down and up again. */
+/* The memorized training pairs are wrong for the validation pair: its loss falls, then rises. */
 static void best_is_kept(void **state) {
     (void)state;
     static const char *const metric[] = {"valid_loss", "valid_accuracy"};
@@ -152,7 +152,7 @@ static void best_is_kept(void **state) {
 
 /* -- checkpoints that cannot be written */
 
-/* A directory stands where the first one would be written. */
+/* A directory has the name of the first checkpoint. */
 static void nowhere_to_write(void **state) {
     (void)state;
     small_write_pairs(6);
@@ -202,7 +202,7 @@ static void run(const train_config *c, const train_resume *from, told *t, train_
     check_ok(train_run(c, from ? "resumed" : "first", from, &events, r, &why), &why);
 }
 
-/* Goes on with the run; updates: 0, or more than were planned. */
+/* Resumes the run; updates: 0, or more than were planned. */
 static void resume(int stop_after, int64_t updates, train_result *r) {
     static train_config c;
     train_resume from;
@@ -287,8 +287,7 @@ static void uncut(const char *const *args, course *k, bool bleu) {
     look(k, r.updates, bleu);
 }
 
-/* Options that are of no file of state: the seed, forms of the loss; and validations that are
-   counted. */
+/* Options without saved state (the seed, forms of the loss), and options that count validations. */
 static void goes_on_as_it_was(void **state) {
     (void)state;
     const char *const args[] = {"--epochs=3",
@@ -311,7 +310,7 @@ static void goes_on_as_it_was(void **state) {
     expect_same(&whole, &cut);
 }
 
-/* created and command are those of the first start, parent has every later one. */
+/* The first start sets created and command; parent lists every later start. */
 static void lineage(void **state) {
     (void)state;
     const char *const args[] = {"--epochs=3", "--checkpoint-every=1", NULL};
@@ -328,7 +327,7 @@ static void lineage(void **state) {
     assert_non_null(f);
     snprintf(first.created, sizeof first.created, "%s", sr_run_get_info(f)->created);
     sr_run_close(f);
-    nanosleep(&(struct timespec){1, 50000000}, NULL); /* the time is told in seconds */
+    nanosleep(&(struct timespec){1, 50000000}, NULL); /* the time has a resolution of one second */
     resume(3, 0, &r);
     resume(0, 0, &r);
     look(&last, r.updates, false);
@@ -338,7 +337,7 @@ static void lineage(void **state) {
     free(last.checkpoint);
 }
 
-/* A complete run that goes on: the spectrum of its end goes, unless it was due. */
+/* Resuming a complete run drops the spectrum of its end, unless that spectrum was due. */
 static void spectrum_of_the_end(void **state) {
     (void)state;
     static const char *const planned[] = {"--max-steps=6", "--max-steps=8"};
@@ -359,7 +358,7 @@ static void spectrum_of_the_end(void **state) {
     }
 }
 
-/* A checkpoint that the rows do not reach is none to go on from. */
+/* A checkpoint after the last recorded row is not used. */
 static void rows_fall_short(void **state) {
     (void)state;
     const char *const args[] = {"--epochs=9", "--max-steps=4", "--checkpoint-every=2", "--keep=9",
@@ -394,7 +393,7 @@ static void copy_file(const char *from, const char *to) {
     file_free(&all);
 }
 
-/* What a kill after update 4 would leave. */
+/* Keeps the files that a kill after update 4 would leave. */
 static bool keep_files_of_four(void *context) {
     if (((told *)context)->passes != 4) return false;
     copy_file("small.h5.part", "small-killed.h5.part");
@@ -402,7 +401,7 @@ static bool keep_files_of_four(void *context) {
     return false;
 }
 
-/* The rows reach every checkpoint, also where they are flushed seldom. */
+/* The rows reach every checkpoint, even if they are rarely flushed. */
 static void rows_reach_the_checkpoint(void **state) {
     (void)state;
     const char *const args[] = {"--epochs=2", "--checkpoint-every=2", "--flush-steps=1000",
@@ -431,7 +430,7 @@ static void rows_reach_the_checkpoint(void **state) {
     train_resume_free(&from);
 }
 
-/* The discrepancy of an end that was none is not in the file of the run that went on. */
+/* After resuming, the file has no discrepancy from the earlier end. */
 static void final_pass_of_the_end(void **state) {
     (void)state;
     const char *const args[] = {
@@ -454,7 +453,7 @@ static void final_pass_of_the_end(void **state) {
     }
 }
 
-/* The archive that a run started from need not be there when it goes on. */
+/* Resuming does not need the archive of initial weights. */
 static void weights_of_the_start(void **state) {
     (void)state;
     const char *const before[] = {"--max-steps=2", "--checkpoint-every=end", NULL};
@@ -480,7 +479,7 @@ static void weights_of_the_start(void **state) {
     assert_int_equal(r.updates, 9);
 }
 
-/* A part that cannot be read beside a whole run file: the run file is taken. */
+/* An unreadable .part beside a complete run file: the run file is used. */
 static void part_that_is_none(void **state) {
     (void)state;
     const char *const args[] = {"--max-steps=2", "--checkpoint-every=2", NULL};
@@ -498,7 +497,8 @@ static void part_that_is_none(void **state) {
     train_resume_free(&from);
 }
 
-/* What a run file may not name is told; checkpoints are looked for where the caller says. */
+/* Reports output names that a run file must not set; looks for checkpoints at the caller's
+ * prefix. */
 static void outputs_of_the_file(void **state) {
     (void)state;
     char weights[600], batches[600], own[600];

@@ -1,5 +1,5 @@
-/* test_controls.c -- the controls of a comparison, from the option to what stands in the run file:
- * --batching, --max-tokens-of, --count-padding, --init; and the running position. */
+/* test_controls.c -- the control runs of a comparison, from the option to the run file: --batching,
+ * --max-tokens-of, --count-padding, --init; and the running position. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-/* Early stopping: when a run ends, what it says of it, and that its counters are of the run's
- * state.
- */
+/* Early stopping: when a run ends, its message, and its counters in the saved state. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,11 +28,11 @@ static void nothing_gets_better(void **state) {
     sr_run_close(f);
 }
 
-/* Spectra of the embedding where they are due, and at the end but once. */
+/* Spectra of the embedding when due, and only once at the end. */
 static void embedding_once(void **state) {
     (void)state;
     static const char *const every[] = {"--svd-every=3", "--svd-every=4"};
-    static const int records[] = {2, 2}; /* of updates 3, 6 and 4, 6 */
+    static const int records[] = {2, 2}; /* updates 3, 6 and 4, 6 */
     for (int i = 0; i < 2; i++) {
         const char *const args[] = {
             "--lr=0", "--warmup-init-lr=0", "--epochs=12", "--patience=1", every[i], NULL};
@@ -50,7 +48,7 @@ static void embedding_once(void **state) {
     }
 }
 
-/* At the last planned update nothing ends before its time. */
+/* At the last planned update no run counts as stopped early. */
 static void at_the_end_anyway(void **state) {
     (void)state;
     const char *const args[] = {"--lr=0", "--warmup-init-lr=0", "--epochs=5", "--patience=4", NULL};
@@ -108,7 +106,7 @@ static void up_and_down(void **state) {
             check_near_double(metric[m], value[m], whole[m], want, 0, 0);
             early += want > 2 && want < EPOCHS;
         }
-    assert_true(early > 2); /* courses that say something */
+    assert_true(early > 2); /* some courses end early */
 }
 
 /* -- the state */
@@ -139,7 +137,7 @@ static void counters_are_of_the_state(void **state) {
     assert_int_equal(*(int64_t *)found[0], 1);
     check_equals(*(double *)found[1], 7);
     assert_false(trainer_out_of_patience(&r));
-    *(int64_t *)found[0] = 2; /* as a checkpoint would put it back */
+    *(int64_t *)found[0] = 2; /* as after loading a checkpoint */
     assert_true(trainer_out_of_patience(&r));
     trainer_close(&r, SR_OK, &why);
 }
@@ -170,6 +168,25 @@ static void no_number_is_never_better(void **state) {
     }
 }
 
+static void batch_statistics_when_they_decide(void **state) {
+    (void)state;
+    static train_config c;
+    train_result result = {0};
+    const train_events silent = {0};
+    sr_failure why = {0};
+    small_write_pairs(2 * BATCHES);
+    for (int asked = 0; asked < 2; asked++) {
+        const char *metric = asked ? "valid_ppl_batch" : "valid_ppl";
+        small_parse(&c, (const char *const[]){"--patience=2", "--patience-metric", metric, NULL});
+        trainer r = {.config = &c, .events = &silent, .result = &result};
+        check_ok(trainer_open(&r, "test", &why), &why);
+        assert_int_equal(r.config->validate_batch, asked);
+        trainer_see_patience(&r, &(train_eval){.value = {0, 0, 7}, .batch_value = {0, 0, 5}});
+        check_equals(r.patience_best, asked ? 5 : 7);
+        trainer_close(&r, SR_OK, &why);
+    }
+}
+
 /* -- refusals */
 
 static void refused(const char *argument, const char *text) {
@@ -184,7 +201,6 @@ static void refused(const char *argument, const char *text) {
 static void no_metric(void **state) {
     (void)state;
     refused("--patience-metric=loss", "'loss' is no metric of this validation");
-    refused("--patience-metric=valid_loss_batch", "is no metric of this validation");
     refused("--patience-metric=test_loss", "is no metric of this validation");
 }
 
@@ -206,6 +222,7 @@ int main(void) {
                                        cmocka_unit_test(embedding_once),
                                        cmocka_unit_test(up_and_down),
                                        cmocka_unit_test(no_number_is_never_better),
+                                       cmocka_unit_test(batch_statistics_when_they_decide),
                                        cmocka_unit_test(counters_are_of_the_state),
                                        cmocka_unit_test(no_metric),
                                        cmocka_unit_test(nothing_to_wait_for)};

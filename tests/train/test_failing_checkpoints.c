@@ -1,6 +1,6 @@
 /* test_failing_checkpoints.c -- checkpoints are written, kept, read and averaged while one call
- * fails: an allocation, a call of the system, a call of HDF5. What succeeds is what it is without
- * the failure; what fails says why, and the checkpoint that was there stays whole. */
+ * fails: an allocation, a system call, an HDF5 call. A call either succeeds with its usual result
+ * or reports why it failed. The previous checkpoint stays valid. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <glob.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "train/loaded_model.h"
 
 static train_config alone;
-static trainer run; /* of these options */
-/* What came of a deed, and of the same one without a failure; "": nothing that can be compared. */
+static trainer run; /* opened with these options */
+/* Result of an operation, and of the same one without a failure; "": nothing to compare. */
 static char result[4096], whole[4096];
 
 static char *path_of(const char *name) {
@@ -31,7 +31,7 @@ static int count_files(const char *pattern) {
     return count;
 }
 
-/* -- what is done ------------------------------------------------------------------------------ */
+/* -- operations -------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 1, 2))) static void set_result(const char *format, ...) {
     va_list arguments;
@@ -107,7 +107,7 @@ static sr_status find_resumed(sr_failure *why) {
     static train_config c;
     train_resume from;
     sr_status status = train_resume_find(path_of("small.h5"), "", &from, &c, why);
-    /* where the newest cannot be read, an older one is taken, and that is told */
+    /* if the newest is unreadable, an older one is used, with a message */
     if (status == SR_OK && !*from.passed_over)
         set_result("%lld updates, %s, %s", (long long)from.updates, from.command, from.parent);
     train_resume_free(&from);
@@ -138,7 +138,7 @@ static sr_status keep_two(sr_failure *why) {
     return status;
 }
 
-/* A run with --force that comes to nothing, and one that ends well. */
+/* A run with --force that fails at the start, and one that succeeds. */
 static sr_status replace(sr_failure *why) {
     const char *prefix = path_of("small");
     sr_status status = checkpoint_sweep(prefix, why);
@@ -150,7 +150,7 @@ static sr_status replace(sr_failure *why) {
     return status;
 }
 
-/* A run with --force sets the older ones aside, and comes to nothing. */
+/* A run with --force sets the older ones aside, then fails at the start. */
 static sr_status begin_in_vain(sr_failure *why) {
     sr_status status = trainer_checkpoints_open(&run, why);
     if (status == SR_OK) status = trainer_checkpoints_close(&run, false, false, why);
@@ -159,7 +159,7 @@ static sr_status begin_in_vain(sr_failure *why) {
     return status;
 }
 
-/* Without --force it does not begin. */
+/* Without --force it does not start. */
 static sr_status begin_beside(sr_failure *why) {
     sr_failure own = {0};
     alone.force = false;
@@ -171,7 +171,7 @@ static sr_status begin_beside(sr_failure *why) {
     return status;
 }
 
-/* A run that is resumed: the part that a killed writer left goes. */
+/* A resumed run removes the .part of a killed writer. */
 static sr_status begin_again(sr_failure *why) {
     static const train_resume from;
     run.from = &from;
@@ -181,7 +181,7 @@ static sr_status begin_again(sr_failure *why) {
     return status;
 }
 
-/* -- what must be left ------------------------------------------------------------------------- */
+/* -- files that must remain -------------------------------------------------------------------- */
 
 /* A file of this name is whole. */
 static void expect_whole(const char *after, const char *name) {
@@ -205,7 +205,7 @@ static void look_at_written(const char *after, sr_status status) {
     expect_whole(after, "written.ckpt");
 }
 
-/* One of the checkpoints at least, and the newest one where nothing failed. */
+/* At least one of the checkpoints, and the newest one if no call failed. */
 static void look_at_kept(const char *after, sr_status status) {
     int64_t *update;
     int count;
@@ -231,7 +231,7 @@ static void look_at_replaced(const char *after, sr_status status) {
         complain(after, "%d and %d of 3", named, aside);
 }
 
-/* All are there, under one of their names; the part only until a run has begun. */
+/* All exist, under one of their names; the .part only until a run has begun. */
 static void look_at_begun(const char *after, sr_status status) {
     const int named = count_files("small-*.ckpt"), aside = count_files("small-*.ckpt.old");
     look_at_result(after, status);
@@ -274,7 +274,7 @@ static const deed deeds[] = {
 };
 
 static void fail_all(failing_kind kind) {
-    prepare(); /* the last deed of a test leaves no checkpoint */
+    prepare(); /* the last operation of a test leaves no checkpoint */
     for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++) deed_fail_each(&deeds[i], kind);
 }
 
@@ -319,7 +319,7 @@ static int train(void **state) {
              check_temporary());
     assert_int_equal(system(command), 0);
     small_parse(&alone, options);
-    *alone.output = 0; /* a run file writes in the process that began it alone */
+    *alone.output = 0; /* only the process that created a run file can write it */
     snprintf(alone.checkpoint, sizeof alone.checkpoint, "%s", path_of("small"));
     run = (trainer){.config = &alone, .events = &silent, .result = &into};
     check_ok(trainer_open(&run, "test", &why), &why);
@@ -328,7 +328,7 @@ static int train(void **state) {
 }
 
 int main(void) {
-    /* hundreds of files, each with an fsync: in memory where that is possible */
+    /* hundreds of files, each with an fsync: in memory if possible */
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations),

@@ -1,5 +1,5 @@
 /* test_failing_options.c -- a command line, a preset and the lines of a text while an allocation
- * fails: it says so and keeps nothing, or gives what it gives otherwise; options of version 0.1. */
+ * fails. It is reported without leaks, or the result is the usual one. Options of version 0.1. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void test_old_options(void **state) {
     assert_string_equal(config.model.norm_at, "*.1.*=brn(r_max=2)+ls,*=ln");
 }
 
-/* What does not fit into a value stays an option of its own. */
+/* A value too long to fold into --norm stays a separate option. */
 static void test_long_values(void **state) {
     (void)state;
     sr_failure why = {0};

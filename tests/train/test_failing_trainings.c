@@ -1,7 +1,6 @@
-/* test_failing_trainings.c -- a training of each model and task while an allocation or a call of
- * HDF5 fails, at each place in the text that one of them comes to. It says why, or its weights are
- * those of a training without the failure. Nothing stays allocated or open, and no file is left
- * half written. */
+/* test_failing_trainings.c -- a training of each model and task while an allocation or an HDF5 call
+ * fails, at each call site in the source that is reached. It reports why, or its weights equal
+ * those without the failure. Nothing stays allocated or open; no file stays half written. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <stdio.h>
 
@@ -13,7 +12,7 @@
 enum { WORDS = 160, TEXT = 4096 };
 
 static train_config config;
-static char digest[32]; /* of the training that does not fail */
+static char digest[32]; /* weights without a failure */
 
 static char *path_of(const char *name) {
     static char path[4][600];
@@ -23,7 +22,7 @@ static char *path_of(const char *name) {
     return p;
 }
 
-/* -- what is trained --------------------------------------------------------------------------- */
+/* -- trainings --------------------------------------------------------------------------------- */
 
 /* Every word of `options` is one of the command line. The data are files of check_temporary(). */
 static const struct training {
@@ -113,7 +112,7 @@ static void parse(const char *options) {
     check_ok(train_config_parse(&config, count, word, 2, &positional, &why), &why);
 }
 
-/* -- a training and what it leaves ------------------------------------------------------------- */
+/* -- a training and its files ------------------------------------------------------------------ */
 
 static const char *const written[] = {"run.h5", "weights.npz", "batches.npz"};
 
@@ -192,7 +191,7 @@ static int begin(void **state) {
 }
 
 int main(void) {
-    /* hundreds of files: in memory where that is possible */
+    /* hundreds of files: in memory if possible */
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations),

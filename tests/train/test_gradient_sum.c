@@ -1,5 +1,5 @@
-/* test_gradient_sum.c -- the sum over the shares is that of the tree of gradient_sum.c, bit by bit,
- * in every bucket; a backward pass may set it off, and the next update begins at zero. */
+/* test_gradient_sum.c -- the sum over shards is bit-identical to the tree of gradient_sum.c in
+ * every bucket. A backward pass may start it; the next update starts at zero. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static params make_params(void) {
     return p;
 }
 
-/* Of very different sizes, so that the order of adding is seen. */
+/* Values of very different sizes, so that the order of addition matters. */
 static real number_of(int share, int number, int64_t i) {
     const uint64_t bits = rng_at((uint64_t)(100 * share + number), (uint64_t)i);
     return (real)((double)(bits >> 40) * (bits % 3 ? 1e-3 : 1e4));
@@ -62,8 +62,8 @@ static void sums_are_the_tree(void **state) {
     ranks_close(k, NULL);
 }
 
-/* sum of x W' + b, the same weight twice: its gradient is whole behind the second of its nodes
-   alone. */
+/* Backward pass of the sum of x W' + b, with W used twice: its gradient is complete only after the
+ * second of its nodes. */
 static void backward(params *p, tape *t, int share, gradient_sum *g) {
     tape_reset(t, rng_create(1), true, true);
     params_use_block(p, share);

@@ -1,5 +1,5 @@
-/* test_loaded_model.c -- checkpoints without their run: the mean of several, running values made
- * anew, the train-inference discrepancy, weights from elsewhere. */
+/* test_loaded_model.c -- checkpoints without their run: the mean of several, recomputed running
+ * statistics, the training-inference discrepancy, weights from other sources. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static double evaluate(loaded_model *t, data_split split, norm_mode mode) {
     "--norm", "bn", "--norm-at", "decoder.*=pnv", "--lr", "0.05", "--lr-scheduler", "fixed",       \
         "--warmup-updates", "0"
 
-/* What a run says of its last validation, its checkpoint says again. */
+/* The checkpoint reproduces the run's last validation. */
 static void same_as_run(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "3", "--checkpoint-every", "end", NULL};
@@ -80,9 +80,8 @@ static double loss_without_running(loaded_model *t, int i) {
     return loss;
 }
 
-/* The site whose running values were spoilt is the first one whose batch statistics mend the loss
- * (those of sites behind it take the shift out again); batch statistics at every site are those of
- * NORM_BATCH. */
+/* Batch statistics first repair the loss at the site with spoilt running statistics; later sites
+ * remove the shift again. Batch statistics at every site equal NORM_BATCH. */
 static void spoilt_site_is_found(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "3", "--checkpoint-every", "end", NULL};
@@ -106,7 +105,7 @@ static void spoilt_site_is_found(void **state) {
     close_trained(t);
 }
 
-/* Every number is the mean of those of the checkpoints. */
+/* Every value is the mean over the checkpoints. */
 static void mean_of_three(void **state) {
     (void)state;
     const char *const args[] = {RUN,  "--epochs", "3", "--checkpoint-every",
@@ -142,8 +141,8 @@ static void mean_of_three(void **state) {
     close_trained(mean);
 }
 
-/* With one batch as the training data, the new running values are that batch's: what is evaluated
- * with them is what is evaluated with the batch's own, and the discrepancy is nothing. */
+/* With one batch of training data, the recomputed running statistics are that batch's. Evaluation
+ * then equals evaluation with batch statistics, and the discrepancy is zero. */
 static void recomputed_from_one_batch(void **state) {
     (void)state;
     const char *const args[] = {RUN,   "--epochs",    "6",          "--max-tokens",
@@ -174,7 +173,8 @@ static void recomputed_from_one_batch(void **state) {
     close_trained(t);
 }
 
-/* Over several batches each weighs the same: with the batches in halves, the mean of the halves. */
+/* All batches have equal weight: with the batches in halves, the result is the mean of the
+ * halves. */
 static void recomputed_as_mean(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "2", "--checkpoint-every", "end", NULL};
@@ -208,7 +208,7 @@ static void recomputed_as_mean(void **state) {
     close_trained(t);
 }
 
-/* The same numbers after a way through a NumPy archive. */
+/* The same numbers after a round trip through a NumPy archive. */
 static void through_npz(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "2", "--checkpoint-every", "end", NULL};
@@ -240,7 +240,7 @@ static void expect_another(model *m, unsigned char *byte) {
     assert_string_equal(before, after);
 }
 
-/* The digest of parameters is another one where a parameter is, and only there. */
+/* The digest changes if and only if a parameter changes. */
 static void digest_of_parameters(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "1", "--checkpoint-every", "end", NULL};
@@ -291,7 +291,7 @@ static void add_array(npz_writer *w, const char *name, int rank, const int64_t *
     free(a.data);
 }
 
-/* The name stands before the array and in the list of the archive's end. */
+/* The name occurs before the array and in the central directory of the archive. */
 static void rename_array(const char *path, const char *from, const char *to) {
     static char all[1 << 20];
     const size_t length = strlen(from);
@@ -308,8 +308,7 @@ static void rename_array(const char *path, const char *from, const char *to) {
     assert_int_equal(fclose(f), 0);
 }
 
-/* An archive that lacks a parameter, has another shape, an array that is none of the model's, or one
- * of them twice. */
+/* An archive that lacks a parameter, has another shape, a foreign array, or a duplicate. */
 static void refused_archives(void **state) {
     (void)state;
     const char *const args[] = {RUN, "--epochs", "1", "--checkpoint-every", "end", NULL};

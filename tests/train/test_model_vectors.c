@@ -1,7 +1,6 @@
-/* test_model_vectors.c -- every shared vector file of layers, models, optimizers and metrics
- * through its checker, chosen by the file's attribute `name`; and that what is wrong with such a
- * file is seen. With files as arguments: those of them that are of layers, models, optimizers and
- * metrics, closing with "N passed, N failed, N skipped" (cases). */
+/* test_model_vectors.c -- runs every shared vector file of layers, models, optimizers and metrics
+ * through its checker, chosen by the file's attribute `name`; faulty files must fail. With files as
+ * arguments: checks those, then prints "N passed, N failed, N skipped" (cases). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,7 @@ typedef struct spoilt {
     const char *name, *leave_out; /* root attribute name; a dataset or attribute that is missing */
     double wrong;                 /* added to the second result */
     const char *more;             /* another result */
-    int passed, failed, skipped;  /* what is expected of it */
+    int passed, failed, skipped;  /* expected counts */
 } spoilt;
 
 static void put_number(hid_t at, const char *name, double value, const char *leave_out) {
@@ -189,7 +188,7 @@ int main(int argc, char **argv) {
     gemm_setup(2);
     if (argc < 2) return cmocka_run_group_tests(tests, NULL, NULL);
     vector_tally sum = {0};
-    setvbuf(stdout, NULL, _IOLBF, 0); /* in order with what is wrong */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* in order with the failures */
     for (int i = 1; i < argc; i++) vectors_run_file(argv[i], &sum);
     printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, sum.skipped);
     return sum.failed == 0 ? 0 : 1;

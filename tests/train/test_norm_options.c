@@ -1,5 +1,5 @@
 /* test_norm_options.c -- parameters of methods in the options of `statrec train`: in the value of
- * --norm and its relatives, and by the options of version 0.1, which have rows and values in the
+ * --norm and related options, and by the options of version 0.1. Those have rows and values in the
  * order of norm_option_at. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,8 +69,8 @@ static const char *stored(train_config *c, const char *const *pair, int pairs, c
     stored(&c, (const char *const[]){__VA_ARGS__},                                                 \
            (int)(sizeof((const char *const[]){__VA_ARGS__}) / (2 * sizeof(char *))), text)
 
-/* Reading a stored configuration moves the values of old options into those of --norm, where a
- * method has the parameter and its value does not set it. */
+/* Reading a stored configuration moves the values of old options into --norm, if a method has the
+ * parameter and its value does not set it. */
 static void folded(void **state) {
     (void)state;
     static train_config c;
@@ -92,7 +92,7 @@ static void folded(void **state) {
         if (*c.model.norm_param[i]) fail_msg("--%s is left", norm_option_at(i)->key);
 }
 
-/* What does not fit into a value stays where it was. */
+/* A value too long to move stays in its old option. */
 static void too_long(void **state) {
     (void)state;
     static train_config c;

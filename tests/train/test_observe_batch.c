@@ -1,6 +1,6 @@
-/* test_observe_batch.c -- --observe batch on whole runs of generated pairs: the same weights with
- * it and without, on any number of threads, and what the run file then has at sites that use no
- * batch statistic. */
+/* test_observe_batch.c -- --observe batch on whole runs of generated pairs. The weights are the
+ * same with and without it, on any number of threads. The run file has batch statistics at sites
+ * that use none. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static void check_scalar(const sr_runfile *f, const char *name, int64_t site, bo
             fail_msg("%s of %s: %g", name, sr_run_get_site(f, site)->name, (double)value[i]);
 }
 
-/* Theorem 1 in a run of the trainer: dx is what the closed form says. */
+/* Theorem 1 in a training run: dx equals the closed form. */
 static void check_theorem(const sr_runfile *f, int64_t site) {
     float measured[STEPS], exact[STEPS];
     sr_failure why = {0};
@@ -110,7 +110,7 @@ static void check_file(const char *path, const char *norm, const char *digest) {
     sr_run_close(f);
 }
 
-/* Without the option there is nothing of it. */
+/* Without the option the file has no batch statistics there. */
 static void check_plain(const char *path) {
     sr_failure why = {0};
     sr_runfile *f = sr_run_open(path, &why);

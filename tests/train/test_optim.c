@@ -1,4 +1,4 @@
-/* Schedules, the gradient norm and its bounds by hand; what holds for every row of the table of
+/* Schedules, the gradient norm and its bounds by hand; properties of every row of the table of
  * optimizers. (Their formulas: test_model_vectors.c.) */
 #include <math.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void cosine_past_its_end(void **state) {
     }
 }
 
-/* To another end than 0, which the warm-up does not shift. */
+/* A final value other than 0, which the warm-up does not shift. */
 static void cosine_to_its_lowest(void **state) {
     (void)state;
     schedule s = {.kind = SCHEDULE_COSINE, .lr = 0.8, .total = 4, .warmup = 1, .lowest = 0.2};
@@ -40,8 +40,8 @@ static void cosine_to_its_lowest(void **state) {
     check_near_double("cosine", got, want, 6, 1e-14, 0);
 }
 
-/* 0.8 (10 - u)/(10 - 2) behind the warm-up, and nothing past the end; a warm-up that fills the run
- * has no line behind it. */
+/* 0.8 (10 - u)/(10 - 2) after the warm-up, zero past the end. If the warm-up fills the run, no line
+ * follows it. */
 static void linear_by_hand(void **state) {
     (void)state;
     schedule s = {.kind = SCHEDULE_LINEAR, .lr = 0.8, .total = 10, .warmup = 2, .warmup_init = 0.2};
@@ -72,7 +72,7 @@ static void inverse_sqrt_xl_by_hand(void **state) {
     check_equals(schedule_lr(&s, 1, 0), 0.8);
 }
 
-/* Entries beyond the bound of both signs, many pieces, any number of threads; a NaN stays. */
+/* Entries of both signs beyond the bound, many chunks, any number of threads; a NaN stays. */
 static void clip_values(void **state) {
     (void)state;
     enum { N = 40000 };
@@ -117,7 +117,7 @@ static void grad_norm(void **state) {
     }
     sr_failure why = {0};
     params_invalidate_grad(&p);
-    a->has_grad = true; /* a pass came to this one */
+    a->has_grad = true; /* its gradient is set in this step */
     optim_grad_norm(&p, 2, &got, &why);
     check_failure(&why, SR_USAGE, "b has the gradient of an earlier step");
     params_finalize_grad(&p);
@@ -126,9 +126,9 @@ static void grad_norm(void **state) {
     params_free(&p);
 }
 
-/* Two numbers, two updates by hand, the gradient given four times as large with a scale of 1/4:
- * g = 3, then 4: sum 9, 25; p = 1 - 0.5 3/(3+0.5) - 0.5 4/(5+0.5). The second number has a weight
- * decay alone: g = 0.1 p. */
+/* Two numbers, two updates by hand. The gradient is four times too large, with a scale of 1/4: g =
+ * 3, then 4; sum 9, 25; p = 1 - 0.5 3/(3+0.5) - 0.5 4/(5+0.5). The second number has only weight
+ * decay: g = 0.1 p. */
 static void adagrad_by_hand(void **state) {
     (void)state;
     const optim_row *row = optim_find("adagrad");
@@ -144,7 +144,7 @@ static void adagrad_by_hand(void **state) {
         {1 - 1.5 / 3.5 - 2 / 5.5, second - 0.5 * 0.1 * second / (sqrt(sum) + 0.5), 25, sum}};
     for (int64_t s = 0; s < 2; s++) {
         const optim_options o = {.adagrad_eps = 0.5, .weight_decay = 0.1};
-        /* what the weight decay adds to the first number is taken off */
+        /* removes the weight decay of the first number */
         x->grad[0] = 4 * ((real)(3 + s) - (real)0.1 * x->value[0]), x->grad[1] = 0;
         optim_apply(row, &(optim_step){&o, s + 1, 0.5, 0.25, 2}, &p);
         const real *sums = p.item[0]->slot[0];
@@ -222,7 +222,7 @@ static void goes_downhill(void **state) {
             optim_apply(row, &(optim_step){&o, t, 0.02, 1, 1}, &p);
         }
         for (int k = 0; k < 2; k++)
-            if (!(fabs((double)x->value[k] - 1) < (k ? 1.2 : 0.8))) /* of 3 and of 2 */
+            if (!(fabs((double)x->value[k] - 1) < (k ? 1.2 : 0.8))) /* starts at 3 and 2 */
                 fail_msg("%s: at %g instead of 1", row->name, (double)x->value[k]);
         params_free(&p);
     }

@@ -1,5 +1,4 @@
-/* Every number of a run's options reaches the field of its own name: all of them at once, each with
- * a value of its own. */
+/* Every option of a run reaches its own field: all options at once, each with a distinct value. */
 #include <stdio.h>
 #include <string.h>
 
@@ -73,7 +72,7 @@ static void training(void **state) {
     assert_true(c.model.seed == 36 && c.data.seed == 36);
     parse((const char *const[]){"--model=transformer", "--adam-beta1=0.26", "--adam-beta2=0.27",
                                 "--adam-eps=0.28", "--svd-every=39", "--size-limit=42",
-                                "--lr-scheduler=cosine", "--lr-min=0.235", NULL});
+                                "--lr-scheduler=cosine", "--lr=0.5", "--lr-min=0.235", NULL});
     check_equals(c.lr_min, 0.235);
     check_equals(c.optim.beta1, 0.26);
     check_equals(c.optim.beta2, 0.27);
@@ -166,7 +165,7 @@ static void language_models(void **state) {
     assert_true(d->eos_of_empty);
 }
 
-/* What the sources of each preset set (docs/models.md 2.6, 11.3), below what is given. */
+/* Settings of each preset from its sources (docs/models.md 2.6, 11.3), below explicit options. */
 static void recipes(void **state) {
     (void)state;
     static const struct {

@@ -1,5 +1,5 @@
-/* test_preset_defaults.c -- the files of share/presets: one for each model and preset and no other,
- * with a summary, options that exist, values that they take; a whole configuration comes out. */
+/* test_preset_defaults.c -- the files of share/presets: one for each model and preset and no other.
+ * Each has a summary, existing options and valid values, and gives a complete configuration. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static void count_settings(const char *name, const char *preset) {
 static void files_are_valid(void **state) {
     (void)state;
     each_preset(count_settings);
-    assert_true(settings >= 220); /* those of version 0.1 */
+    assert_true(settings >= 220); /* as in version 0.1 */
     char directory[INSTALL_FILES_PATH];
     DIR *d = NULL;
     for (int i = 0; !d && install_files_directory("STATREC_PRESETS", "presets", i, directory); i++)
@@ -96,7 +96,7 @@ static void presets_are_whole(void **state) {
     each_preset(parse);
 }
 
-/* Settings of the preset hold over those of the model, what is given over both. */
+/* Preset settings override model settings; explicit options override both. */
 static void order(void **state) {
     (void)state;
     static train_config c;
@@ -105,8 +105,8 @@ static void order(void **state) {
     sr_failure why = {0};
     int positional = 0;
     check_ok(train_config_parse(&c, 4, argv, 0, &positional, &why), &why);
-    assert_string_equal(c.optimizer, "adam");           /* of the preset, sgd of the model */
-    assert_string_equal(c.data.trainpref, "eng.train"); /* of the model */
+    assert_string_equal(c.optimizer, "adam");           /* the preset's; the model's is sgd */
+    assert_string_equal(c.data.trainpref, "eng.train"); /* the model's */
     assert_int_equal(c.epochs, 7);                      /* 15 of the preset */
 }
 

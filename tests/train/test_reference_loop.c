@@ -1,6 +1,6 @@
-/* Whole runs against a second loop (reference_loop.h): every pass's loss, tokens and dL/dY sums,
- * every update's learning rate and gradient norm, every evaluation. A loss depends on all updates
- * before it, so what the optimizer did is in them. */
+/* Whole runs compared with a second training loop (reference_loop.h): every pass's loss, tokens and
+ * dL/dY sums, every update's learning rate and gradient norm, every evaluation. A loss depends on
+ * all earlier updates, so losses check the optimizer too. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void check_passes(const sr_runfile *f, const reference *r) {
     }
 }
 
-/* Gradients of the summed loss, as the file says. */
+/* Gradients of the summed loss, as the file declares. */
 static void check_gradients(const sr_runfile *f, const reference *r) {
     sr_failure why = {0};
     assert_string_equal(sr_run_get_info(f)->loss_reduction, "sum");
@@ -105,7 +105,7 @@ static void check_evals(const sr_runfile *f, const reference *r) {
     }
 }
 
-/* -- what the loop tells */
+/* -- reports of the loop */
 
 typedef struct told {
     int64_t step[EVALS_MAX];
@@ -157,7 +157,7 @@ static sr_runfile *compare(const char *const *args, reference *r) {
         "--relu-dropout", "0", "--update-freq", "2", "--epochs", "2", "--validate-batch",          \
         "--record", "all", "--force"
 
-/* The test says something only when updates differ in what happens to them. */
+/* The test is meaningful only if updates are clipped differently. */
 static void check_variety(const reference *r) {
     int clipped = 0, whole = 0, alone = 0;
     for (int64_t i = 0; i < r->passes; i++) {
@@ -211,7 +211,7 @@ static void sgd_with_clipping(void **state) {
     reference_free(&r);
 }
 
-/* Entries first, then what is left of the norm; and entries alone. */
+/* Entries first, then the remaining norm; and entries alone. */
 static void clipping_by_value(void **state) {
     (void)state;
     static const char *const kinds[][2] = {{"--clip-value=0.06", "--clip-norm=0.7"},
@@ -295,7 +295,7 @@ static void adam_with_milestone(void **state) {
     reference_free(&r);
 }
 
-/* The other optimizers, told from each other by a decay and an eps that weigh. */
+/* The other optimizers, with a decay and an eps large enough to distinguish them. */
 static void more_optimizers(void **state) {
     (void)state;
     static const char *const kinds[][8] = {
@@ -324,7 +324,8 @@ static void more_optimizers(void **state) {
     }
 }
 
-/* One update of a few images: deep in the network more would say how roundings grow. */
+/* One update of a few images: in a deep network, more updates would test the growth of rounding
+ * errors. */
 static void images(void **state) {
     (void)state;
     const char *const args[] = {"--data",

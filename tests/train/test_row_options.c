@@ -1,7 +1,6 @@
-/* test_row_options.c -- options of single models, data sets and optimizers and the rows that list
- * them belong together: a listed word is an option that asks for it, an option that asks is listed
- * somewhere and refused elsewhere, and what a row of the option table reads into their structs is
- * asked about. */
+/* test_row_options.c -- options of single models, data sets and optimizers agree with the rows that
+ * list them. A listed key is an option with a use condition. An option with a condition is listed
+ * somewhere and rejected elsewhere. Every row that fills their structs has a condition. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +15,7 @@ static const struct kind {
     const char *key; /* option that chooses a row */
     bool (*asks)(const void *values, const char *key);
     bool (*obeys)(const char *name, const char *key);
-    size_t first, end;  /* of the fields of train_config that are theirs */
+    size_t first, end;  /* their fields in train_config */
     const char *common; /* keys of options for all of them */
 } kinds[] = {
     {"model", config_model_lists, model_obeys, offsetof(train_config, model),
@@ -54,8 +53,8 @@ static bool asks(const option *row, const struct kind *k) {
     return false;
 }
 
-/* What rows list are options, which ask their kind whether they are. A few, as --bleu-beam, ask the
- * model and the data. */
+/* Listed keys are options whose use condition asks for their kind. A few, as --bleu-beam, ask for
+ * the model and the data. */
 static void words_are_options(void **state) {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++)
@@ -87,8 +86,8 @@ static void options_are_listed(void **state) {
         }
 }
 
-/* Fields of the three structs, but for those of the normalizations, whose rows have their own
-   test. */
+/* Every field of the three structs has a condition, except normalization options: their rows have a
+ * separate test. */
 static void fields_are_asked_about(void **state) {
     (void)state;
     const option_table all = train_options();
@@ -104,7 +103,7 @@ static void fields_are_asked_about(void **state) {
         }
 }
 
-/* --optimizer knows the rows of the table and no other word. */
+/* --optimizer accepts exactly the rows of the table. */
 static void words_of_optimizer(void **state) {
     (void)state;
     char words[1024] = "";

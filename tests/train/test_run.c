@@ -1,5 +1,6 @@
-/* A run as a whole, on generated data: the same weights whatever is recorded and on any number of
- * threads, accumulation, refusals; what the recorder gets is what the layers computed. */
+/* A complete run on generated data. The weights do not depend on recording or the number of
+ * threads; the recorder gets the values that the layers computed. Accumulation and rejected
+ * options. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,8 +135,8 @@ static double eval_of(sr_runfile *f, const char *name) {
     return value;
 }
 
-/* Where no statistic of the batch is used both passes are the same; where one is they are not, and
- * the weights and running values stay what they were without the second pass. */
+/* Both validation passes agree if no norm uses batch statistics, and differ otherwise. The second
+ * pass changes no weights or running statistics. */
 static void validation_with_batch_statistics(void **state) {
     (void)state;
     const char *path = run_path("batch.h5");
@@ -146,7 +147,7 @@ static void validation_with_batch_statistics(void **state) {
         const char *const plain[] = {PAIRS, "--norm", bn ? "bn" : "ln", "--record", "none", NULL};
         train_result r = run(args), without = run(plain);
         assert_string_equal(r.digest, without.digest);
-        const int accuracy = 3; /* of the task's metrics */
+        const int accuracy = 3; /* index in the task's metrics */
         assert_string_equal(r.last.task->metric[accuracy].name, "accuracy");
         assert_true(isnan(without.last.batch_value[0]) &&
                     isnan(without.last.batch_value[accuracy]));
@@ -162,7 +163,7 @@ static void validation_with_batch_statistics(void **state) {
     }
 }
 
-/* What the run computes is declared, no more: the task's leading metric first. */
+/* The run declares exactly the metrics that it computes, the task's main metric first. */
 static void metrics_are_declared(void **state) {
     (void)state;
     static const sr_run_metric want[] = {
@@ -271,7 +272,8 @@ static void hear(void *context, const char *text) {
     snprintf(h->last, sizeof h->last, "%s", text);
 }
 
-/* Weights that overflow: one warning, of the step and the first site that saw it; the run goes on.
+/* Weights that overflow: one warning with the step and the first site that saw it; the run
+ * continues.
  */
 static void divergence(void **state) {
     (void)state;

@@ -1,5 +1,5 @@
-/* What a run says of itself: which passes belong to which update and epoch, when it evaluates, what
- * an evaluation counts, and how it ends. */
+/* Bookkeeping of a run: the update and epoch of each step, when it evaluates, what an evaluation
+ * counts, and how the run ends. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { MOST = 16 };
 
-/* Everything that the loop told. */
+/* All reports of the loop. */
 typedef struct told {
     train_eval eval[MOST];
     train_progress progress[MOST];
@@ -38,7 +38,7 @@ static sr_runfile *run(told *t, const char *const *more, train_result *r) {
     return small_run(more, &events, r);
 }
 
-/* 3 batches an epoch, two passes an update: the third is an update of its own. */
+/* 3 batches per epoch, two micro-batches per update: the third batch is an update alone. */
 static const double pass_epoch[6] = {1.0 / 3, 2.0 / 3, 1, 4.0 / 3, 5.0 / 3, 2};
 static const int64_t pass_update[6] = {1, 1, 2, 3, 3, 4};
 static const double eval_epoch[4] = {2.0 / 3, 1, 5.0 / 3, 2}, eval_step[4] = {2, 3, 5, 6};
@@ -97,7 +97,7 @@ static void recorded_evaluations(void **state) {
     small_steps(f, "loss", 6, loss);
     assert_int_equal(t.evals, 4);
     for (int i = 0; i < 4; i++) {
-        double sum = 0; /* of the passes since the last one, of as many tokens each */
+        double sum = 0; /* over the steps since the last one, with equal token counts */
         const int64_t first = at;
         for (; at < t.eval[i].step; at++) sum += loss[at];
         sum /= (double)(at - first);
@@ -110,8 +110,7 @@ static void recorded_evaluations(void **state) {
     sr_run_close(f);
 }
 
-/* After every N-th update, every epoch or every so many (4 updates) and the last update, each
-   once. */
+/* After every N-th update, every epoch or every 4 updates, and after the last update, once each. */
 static void evaluations(void **state) {
     (void)state;
     static const struct {
@@ -177,7 +176,7 @@ static void embedding(void **state) {
     }
 }
 
-/* Of separate dictionaries both, each of its own size, at the same steps. */
+/* Separate dictionaries: both spectra, each with its size, at the same steps. */
 static void two_embeddings(void **state) {
     (void)state;
     const char *const args[] = {"--dictionary",
@@ -208,8 +207,8 @@ static void two_embeddings(void **state) {
     sr_run_close(f);
 }
 
-/* Learnt by heart: q is a, seldom b, and </s> follows both. Of the validation pairs q a and q b
- * three targets of four are what the model says. */
+/* Memorized: q gives a, rarely b, then </s>. For the validation pairs q a and q b the model
+ * predicts three of four targets. */
 static void accuracy(void **state) {
     (void)state;
     const char *const args[] = {"--optimizer",
@@ -252,7 +251,7 @@ static void accuracy(void **state) {
     assert_int_equal(r.last.sum.unknown, 2);
 }
 
-/* A signal between passes: the update is finished, and a whole file says that it is not all. */
+/* A signal between steps: the update is finished, and the valid file is marked incomplete. */
 static void interruption(void **state) {
     (void)state;
     for (int passes = 1; passes <= 5; passes += 2) {
@@ -277,7 +276,7 @@ static void interruption(void **state) {
     }
 }
 
-/* What was not measured is NaN: no BLEU unless asked for, batch statistics of validation alone. */
+/* Metrics that were not measured are NaN: BLEU by default, batch statistics of other splits. */
 static void not_measured(void **state) {
     (void)state;
     const char *const args[] = {"--epochs=1", "--validate-batch", "--test", "--testpref=valid",
@@ -296,8 +295,9 @@ static void not_measured(void **state) {
     "--lr=0", "--lr-scheduler=fixed", "--warmup-updates=0", "--epochs=2",                          \
         "--validate-interval-updates=2"
 
-/* --validate-train N: the first N batches of epoch 0 as a step without dropout passes them, at
- * every evaluation and for every norm; with weights that stay the losses of these steps say it. */
+/* --validate-train N: evaluates the first N batches of epoch 0 as training steps see them, without
+ * dropout, at every evaluation and for every norm. With constant weights the losses equal those
+ * steps' losses. */
 static void training_batches(void **state) {
     (void)state;
     small_write("a b c d\nb c d e\na a a b\nb d e e\nd a c e\ne e e e\nc b a a\nd c b b\n",
@@ -329,7 +329,8 @@ static void training_batches(void **state) {
     }
 }
 
-/* More than there are: all of them. Weights, running values and rows are those of a run without. */
+/* N above the number of batches means all of them. Weights, running values and rows are the same as
+ * without the option. */
 static void training_batches_change_nothing(void **state) {
     (void)state;
     small_write_pairs(12);

@@ -1,10 +1,12 @@
-/* test_run_frozen.c -- --freeze-stats: from when on, what stays, and what is recorded then. */
+/* test_run_frozen.c -- --freeze-stats: when it starts, which statistics stay, which are still
+ * recorded. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "small_run.h"
 #include "testing/check.h"
+#include "train/trainer.h"
 
 enum { UPDATES = 8, WIDTH = 16 };
 
@@ -41,9 +43,9 @@ static double scalar_of(const sr_runfile *f, const char *name, int64_t step) {
     return (double)value;
 }
 
-/* Three eighths: updates 4 to 8, which are steps 7 to 16. Up to there all is as it was; then the
- * running mean is that of the first of them, and so is the mean position; the batch's goes on, and
- * nothing flows through it. */
+/* Three eighths: updates 4 to 8, which are steps 7 to 16. Earlier steps are unchanged. From step 7
+ * the running mean and the mean position keep their values; batch statistics are still recorded but
+ * get no gradient. */
 static void from_then_on(void **state) {
     (void)state;
     train_result r, frozen;
@@ -90,8 +92,25 @@ static void without_running_statistics(void **state) {
     assert_string_equal(r.digest, frozen.digest);
 }
 
+/* 0.07 * 100 is above 7 by rounding. */
+static void from_a_whole_update_on(void **state) {
+    (void)state;
+    static const struct {
+        double fraction;
+        int64_t updates, from;
+    } row[] = {{0.07, 100, 7}, {0.14, 50, 7}, {0.28, 100, 28}, {0.375, 8, 3},
+               {0.5, 7, 4},    {0, 9, 0},     {1, 9, 9},       {0.0701, 100, 8}};
+    static train_config c;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        c.freeze_stats = row[i].fraction;
+        const trainer r = {.config = &c, .updates = row[i].updates};
+        assert_int_equal(trainer_freeze_update(&r), row[i].from);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(never), cmocka_unit_test(from_then_on),
-                                       cmocka_unit_test(without_running_statistics)};
+                                       cmocka_unit_test(without_running_statistics),
+                                       cmocka_unit_test(from_a_whole_update_on)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

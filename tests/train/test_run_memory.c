@@ -1,6 +1,5 @@
-/* Runs of Transformer-XL on a file of bytes: which segments the memory of training and of
- * evaluation comes from, when it is empty, and that a run that goes on takes it over
- * (docs/models.md 4). */
+/* Runs of Transformer-XL on a file of bytes (docs/models.md 4): the segments that fill the memory
+ * in training and evaluation; when the memory is empty; a resumed run restores it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,14 +56,14 @@ static sr_runfile *run(const char *const *more, train_result *r) {
     return small_train(&c, NULL, r);
 }
 
-/* Segments of 4, memory over all that came before; and one of 16. Weights stand still. */
+/* Segments of 4 with memory over all earlier ones; and one segment of 16. Weights are constant. */
 #define SEGMENTS                                                                                   \
     "--lr=0", "--epochs=2", "--tgt-len=4", "--mem-len=50", "--eval-tgt-len=4", "--eval-mem-len=50"
 #define WHOLE                                                                                      \
     "--lr=0", "--epochs=2", "--tgt-len=16", "--mem-len=0", "--eval-tgt-len=16", "--eval-mem-len=0"
 
-/* The loss of the segments of an epoch is that of the sequences in one piece, in each epoch: memory
- * comes from the segments in front, in their order, and is empty where an epoch begins. */
+/* In each epoch the segments have the same loss as the unsplit sequences. Memory contains the
+ * earlier segments in order and is empty at the start of an epoch. */
 static void segments_in_order(void **state) {
     (void)state;
     train_result r;
@@ -88,7 +87,7 @@ static void segments_in_order(void **state) {
     check_apart(loss[1], forgetful[1], 1e-6);
 }
 
-/* Evaluation has a memory of its own, empty at its beginning whatever was trained. */
+/* Evaluation has its own memory, empty at the start whatever was trained. */
 static void evaluation_in_order(void **state) {
     (void)state;
     train_result r;
@@ -109,8 +108,7 @@ static void evaluation_in_order(void **state) {
     check_equals(valid[0], shorter[0]); /* however the training is cut */
 }
 
-/* What a checkpoint says is what its run said: validation, and the final pass from an empty
-   memory. */
+/* The checkpoint reproduces the run's validation and its final pass from an empty memory. */
 static void checkpoint_says_the_same(void **state) {
     (void)state;
     train_result r;
@@ -143,7 +141,7 @@ static void checkpoint_says_the_same(void **state) {
         check_equals(sum.nll, r.last.sum.nll);
         assert_true(sum.count[0] == 16);
     }
-    /* running values are made anew with memory too: not those of a model that has none */
+    /* recomputed running statistics use the memory too: a model without memory has others */
     double mu[2][8];
     for (int without = 0; without < 2; without++) {
         if (without) t.model->memory_rows = 0;
@@ -168,7 +166,7 @@ static bool stops(void *context) {
     return c->passes >= c->after;
 }
 
-/* Stopped at every step in turn, and gone on with: the same weights at the end. */
+/* Stopped and resumed at every step in turn: the same weights at the end. */
 static void goes_on(void **state) {
     (void)state;
     static train_config c;

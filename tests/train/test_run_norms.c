@@ -1,5 +1,5 @@
-/* test_run_norms.c -- norms of layers and activations of whole runs: identities with what else is
- * recorded, and nothing of the training changes. */
+/* test_run_norms.c -- norms of layers and activations of whole runs: identities with other recorded
+ * values; the training is unchanged. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static double number(const sr_runfile *f, const char *name, int64_t site, int64_
     return (double)value;
 }
 
-/* Square of a norm over all sites and over what belongs to none. */
+/* Square of a norm over all sites and over parameters outside any site. */
 static double all_squares(const sr_runfile *f, const char *name, int64_t step) {
     const sr_run_declared *d;
     double sum = 0;
@@ -46,8 +46,8 @@ static double all_squares(const sr_runfile *f, const char *name, int64_t step) {
     return sum;
 }
 
-/* Gradient norms add up to that of all; an update of plain SGD is lr times the gradient, bounded
- * where the norm is. */
+/* Squared gradient norms of the layers add up to the total. An update of plain SGD is lr times the
+ * gradient, scaled to the bound if the norm exceeds it. */
 static void check_identities(double bound, const char *clip) {
     small_write_pairs(20);
     train_result result;
@@ -78,8 +78,8 @@ static void identities(void **state) {
     check_identities(0.05, "0.05");
 }
 
-/* Even updates have activations, of two passes each the first; the largest |x| is no smaller than
- * the root of the largest power of a feature, and no larger than that of all of it. */
+/* Even updates record activations, in the first of their two micro-batches. The largest |x| is at
+ * least the root of a feature's largest mean square, and at most the norm of all of x. */
 static void activations(void **state) {
     (void)state;
     small_write_pairs(40);
@@ -121,7 +121,7 @@ static void activations(void **state) {
     }
 }
 
-/* Weights, losses and what else is recorded keep their bytes. */
+/* Weights, losses and other recorded values keep their bytes. */
 static void nothing_changes(void **state) {
     (void)state;
     static const char *const norms[] = {"bn", "pn+ls", "ln", "bn"};

@@ -1,6 +1,6 @@
-/* test_run_ranks.c -- a training in several processes: the bytes of one process with as many
- * shards, synchronized statistics near those of the whole batch, the same failure on each rank, and
- * a file that tells it. */
+/* test_run_ranks.c -- a training in several processes. It is bit-identical to one process with as
+ * many shards; synchronized statistics are close to whole-batch statistics. A failure is the same
+ * on each rank and in the file. */
 #define _GNU_SOURCE 1 /* MAP_ANONYMOUS */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ enum { WORDS = 60, STEPS = 4, TEXT = 4096 };
     "--observe batch --attention-stats --activations-every 1 --final-tid --final-batches 2 "       \
     "--pairs 500 --spectra-every 2 "
 
-/* Of a training of pairs. */
-static const char *options, *own_options[PIPED_MOST]; /* NULL: those of all */
+/* Options of a training of pairs. */
+static const char *options, *own_options[PIPED_MOST]; /* NULL: `options` */
 static char digest[32];
 static double loss[STEPS], tolerance;
 static const char *wanted[PIPED_MOST]; /* reason of each rank; NULL: it ends well */
@@ -122,7 +122,7 @@ static void bytes_depend_on_shards_alone(void **state) {
     check_same(2, "--norm pn --shards 2 --record none --bleu-every 1 --patience 9");
 }
 
-/* Of the last batch, with one pair, one rank has no rows. */
+/* The last batch has one pair, so one rank has no rows. */
 static void synchronized_statistics_are_of_the_batch(void **state) {
     (void)state;
     static const char *const norms[] = {"bn", "rbn --rbn-scale mean", "pn"};
@@ -186,7 +186,7 @@ static void one_rank_stops_all(void **state) {
     forget();
 }
 
-/* From a checkpoint after two of four updates, which has the statistics of every shard. */
+/* Resumes from a checkpoint after two of four updates, which has the statistics of every shard. */
 static void a_run_goes_on(void **state) {
     (void)state;
     const char *line = "--norm bn --shards 3 --record-shards --checkpoint-every 1";
@@ -206,7 +206,7 @@ static void a_run_goes_on(void **state) {
 static piped_fault fault;
 static long *made; /* exchanges of a run without a fault; seen by all processes */
 
-/* The first rank's file tells the failure, if it has a step. */
+/* The first rank's file contains the failure, if it has a step. */
 static void check_failed(const sr_failure *why) {
     sr_failure own = {0};
     if (access("failed.h5", F_OK) != 0) return;
@@ -260,14 +260,14 @@ static void a_failed_exchange_ends_all(void **state) {
 
 enum { SIZES = 64 };
 
-/* Of calloc for numbers of 8 bytes: how many there were of each size, in the last rank. */
+/* Counts of all calloc calls for numbers of 8 bytes in the last rank, each once. */
 static struct {
     int count;
     size_t size[SIZES];
     char text[PIPED_MOST][SR_FAILURE_TEXT];
 } * seen;
 static bool notes;
-static size_t refused; /* calloc of so many numbers fails */
+static size_t refused; /* calloc of this many numbers fails */
 
 void *__libc_calloc(size_t count, size_t size);
 void *calloc(size_t count, size_t size) {
@@ -303,7 +303,8 @@ static void a_rank_without_memory_ends_all(void **state) {
         refused = i < 0 ? 0 : seen->size[i];
         remove("failed.h5");
         assert_int_equal(piped_run(2, NULL, lack_memory), 0);
-        if (!seen->text[0][0] != !seen->text[1][0]) /* the other one is told, or that it is gone */
+        if (!seen->text[0][0] != !seen->text[1][0]) /* the other rank reports it, or that the rank
+                                                     * has gone */
             fail_msg("%zu numbers: '%s' and '%s'", refused, seen->text[0], seen->text[1]);
         failed += seen->text[1][0] != 0;
         if (i + 1 == seen->count) assert_true(failed > 1);

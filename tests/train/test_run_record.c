@@ -1,4 +1,4 @@
-/* The recording options, from the command line to what stands in the run file. */
+/* The recording options, from the command line to the run file. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static void projection(void **state) {
     assert_true(every[1] >= 2 * every[0]);
 }
 
-/* What a file says of the run and of its sites. */
+/* Metadata of the run and of its sites in the file. */
 static void identity(void **state) {
     (void)state;
     const char *const args[] = {"--seed",
@@ -144,8 +144,8 @@ static void sites(void **state) {
     check_failure(&why, SR_USAGE, "'decoder.0.d*' matches no site");
 }
 
-/* Of every weight and every running value: without learning, another size of a layer changes
- * nothing else under LN, another weight of the old running value nothing else under BN. */
+/* The digest covers every weight and every running value. Without learning, another layer size
+ * changes nothing else under LN, another norm-alpha nothing else under BN. */
 static void digest(void **state) {
     (void)state;
     static const char *const more[][2] = {{"--norm=ln", "--ffn-dim=16"},
@@ -183,7 +183,8 @@ static void vector_at(const sr_runfile *f, const char *name, int site, int64_t r
     check_ok(sr_run_vector(f, name, site, row, 1, v, &why), &why);
 }
 
-/* Behind each step: alpha of the old mean of each feature, from 0 on. */
+/* After each step: alpha times the old mean of each feature plus (1 - alpha) times the batch's,
+ * from 0 on. */
 static void running_position(void **state) {
     (void)state;
     const char *const args[] = {"--record=all", "--norm-alpha=0.75", NULL};
@@ -202,8 +203,8 @@ static void running_position(void **state) {
     sr_run_close(f);
 }
 
-/* Weights stand still: the batches of the last epoch, each with its own statistics in /vectors,
- * against what its last step left as running values. */
+/* With constant weights: the batches of the last epoch, each with its statistics in /vectors,
+ * against the running values after its last step. */
 static void final_by_hand(const sr_runfile *f, int site, double *tid_mean, double *tid_var) {
     enum { BATCHES = 3, D = 16 };
     const double alpha = sr_run_get_site(f, site)->alpha;
@@ -231,7 +232,7 @@ static void final_by_hand(const sr_runfile *f, int site, double *tid_mean, doubl
     }
 }
 
-/* Sites with statistics of their own, and the observed ones beside them. */
+/* Sites with their own batch statistics, and the observed ones besides. */
 static void final_pass_of_every_site(void **state) {
     (void)state;
     for (int observed = 0; observed < 2; observed++) {
@@ -287,7 +288,8 @@ static void final_pass(const char *const *more, double *mean, double *var) {
     sr_run_close(f);
 }
 
-/* As training does, with masks of its own; without any the rows would vary less. */
+/* The final pass applies dropout as training does, with its own masks; without dropout the rows
+ * would vary less. */
 static void final_pass_drops(void **state) {
     (void)state;
     const char *const args[] = {"--max-tokens=2000", "--dropout=0.5", NULL};

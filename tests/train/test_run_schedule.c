@@ -1,10 +1,12 @@
-/* The learning rate of whole runs, from the options to the run file, against its formulas worked
- * out by hand (docs/models.md 9.2); and how long a run is. */
+/* The learning rate of whole runs, from the options to the run file, compared with formulas worked
+ * out by hand (docs/models.md 9.2). The length of a run. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "small_run.h"
 #include "testing/check.h"
+#include "train/trainer.h"
 
 enum { UPDATES = 6 };
 
@@ -61,7 +63,7 @@ static void cosine_to_another_end(void **state) {
                             0.2 + a * (1 - c)});
 }
 
-/* From the warm-up's end over the updates that are left: (6 - u)/(6 - W). */
+/* From the warm-up's end over the remaining updates: (6 - u)/(6 - W). */
 static void linear(void **state) {
     (void)state;
     expect((const char *const[]){"--lr-scheduler", "linear", NULL},
@@ -111,7 +113,8 @@ static void cosine_to_max_steps(void **state) {
     sr_run_close(f);
 }
 
-/* At a milestone the factor is there: in updates made, or in epochs, fractions of one too. */
+/* At a milestone the factor applies: counted in completed updates, or in epochs, also fractions of
+ * an epoch. */
 static void step(void **state) {
     (void)state;
     expect((const char *const[]){"--lr-scheduler", "step", "--lr-steps", "2,5", "--lr-steps-in",
@@ -124,6 +127,22 @@ static void step(void **state) {
            (const double[]){0.8, 0.8, 0.08, 0.08, 0.08, 0.008});
     expect((const char *const[]){"--lr-scheduler", "step", NULL},
            (const double[]){0.8, 0.8, 0.8, 0.8, 0.8, 0.8});
+}
+
+/* 1 + 9/25 is below 1.36 by rounding. */
+static void milestone_at_a_batch(void **state) {
+    (void)state;
+    static const int64_t batches[] = {10, 20, 25, 40, 50, 100, 200, 1000};
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
+        for (int64_t hundredths = 1; hundredths < 1200; hundredths++) {
+            if (hundredths * batches[i] % 100) continue;
+            schedule s = {.kind = SCHEDULE_STEP, .lr = 1, .factor = 0.5, .milestones = 1};
+            s.milestone[0] = (double)hundredths / 100;
+            const int64_t at = hundredths * batches[i] / 100, epoch = at / batches[i];
+            const double part = (double)(at % batches[i]) / (double)batches[i];
+            check_equals(schedule_lr(&s, at, (double)epoch + part), 0.5);
+            check_equals(schedule_lr(&s, at - 1, (double)(at - 1) / (double)batches[i]), 1);
+        }
 }
 
 /* A milestone inside the warm-up has been passed at its end. */
@@ -173,6 +192,9 @@ static void lengths(void **state) {
         assert_int_equal(sr_run_get_info(f)->steps, row[i].steps);
         assert_string_equal(sr_run_get_info(f)->status, "complete");
         sr_run_close(f);
+        const train_config c = {.update_freq = atoi(row[i].update_freq)};
+        const trainer planned = {.config = &c, .batches = 3, .updates = row[i].updates};
+        assert_int_equal(trainer_planned_steps(&planned), row[i].steps);
     }
 }
 
@@ -186,6 +208,7 @@ int main(void) {
                                        cmocka_unit_test(cosine_to_max_steps),
                                        cmocka_unit_test(cosine_below_max_steps),
                                        cmocka_unit_test(step),
+                                       cmocka_unit_test(milestone_at_a_batch),
                                        cmocka_unit_test(milestone_in_warmup),
                                        cmocka_unit_test(no_milestone),
                                        cmocka_unit_test(lengths)};

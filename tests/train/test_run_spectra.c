@@ -1,6 +1,6 @@
-/* Spectra and the final pass of whole runs against identities with what is recorded otherwise: the
- * squares of singular values add up to a Frobenius norm, and while nothing learns the final pass is
- * the next step. Neither changes a weight. */
+/* Spectra and the final pass of whole runs, compared with other recorded values. The squares of
+ * singular values add up to a Frobenius norm; without learning, the final pass equals the next
+ * step. Neither changes a weight. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,8 +56,8 @@ static double scalar_at(sr_runfile *f, const char *name, int64_t site, int64_t s
     return (double)value;
 }
 
-/* Sum of the squares of X: n times the sum of psi2_B; of dL/dX, whose rows have mean 0 behind LN:
- * n d times the mean variance of the rows. */
+/* Squared singular values of X sum to n times the sum of psi2_B. Rows of dL/dX have mean 0 after
+ * LN: its squared singular values sum to n d times the mean variance of the rows. */
 static void check_site(sr_runfile *f, int64_t site, int64_t i) {
     const sr_run_site *s = sr_run_get_site(f, site);
     double input[WIDTH_MAX], gradient[WIDTH_MAX];
@@ -123,7 +123,7 @@ static void spectra(void **state) {
         "--dropout", "0", "--attention-dropout", "0", "--relu-dropout", "0"
 #define OBSERVED "--observe", "batch"
 
-/* A run of so many epochs; args end before their options. */
+/* A run of `epochs` epochs; these options follow args. */
 static void run_epochs(const char *const *args, const char *epochs, const char *name) {
     const char *all[ARGS_MAX];
     int count = 0;
@@ -134,8 +134,8 @@ static void run_epochs(const char *const *args, const char *epochs, const char *
     run(all);
 }
 
-/* With one batch an epoch and no learning every pass has the same statistics, and the final one
- * after two steps is the third step without its update. */
+/* With one batch per epoch and no learning every step has the same statistics. The final pass after
+ * two steps equals the third step without its update. */
 static void check_still(const char *const *args, int64_t sites) {
     sr_failure why = {0};
     run_epochs(args, "2", "two.h5");
@@ -163,7 +163,7 @@ static void final_pass(void **state) {
     check_still((const char *const[]){STILL_IMAGES, "--norm", "bn", NULL}, 19);
 }
 
-/* Padded rows do not count; behind a layer scale it is the scaled input that is observed. */
+/* Padded rows do not count; after a layer scale, the scaled input is observed. */
 static void final_pass_of_observed(void **state) {
     (void)state;
     static const char *const norms[] = {"ln", "none", "pnv", "bn", "adanorm+ls", "pn+ls"};

@@ -1,5 +1,5 @@
-/* What a seed decides: dropout, weights and data each for itself, new dropout masks in every pass
- * of an update; and that a skipped update does not count for Adam. */
+/* Random streams of a seed: dropout, weights and data are independent, each micro-batch has new
+ * dropout masks; a skipped update does not count for Adam. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct losses {
     double pass[PASSES];
 } losses;
 
-/* Three times the same batch in each of two epochs, without learning: only masks and weights can
+/* Each of two epochs has the same batch three times, without learning: only masks and weights can
  * make a difference. */
 static losses same_batches(const char *dropout, const char *kind, int64_t seed, int64_t weights) {
     const char *const args[] = {
@@ -63,8 +63,8 @@ static void weights(void **state) {
     assert_true(differ(a.pass[0], b.pass[0]));
 }
 
-/* The batches of an epoch are the same, in an order of its own, of the seed's; --seed reaches
- * weights and data. */
+/* Every epoch has the same batches, in its own order drawn from the seed; --seed sets weights and
+ * data. */
 static void order(void **state) {
     (void)state;
     double loss[3][16];
@@ -99,8 +99,8 @@ static void order(void **state) {
 
 enum { SIDE = 32, RECORD = 1 + 3 * SIDE * SIDE };
 
-/* Two images: one of as many bytes 0 as 200, one of 100 everywhere, which is their mean exactly, so
- * that after normalization it is nothing at all. */
+/* Two images: one half bytes 0, half 200; one 100 everywhere, which is exactly their mean, so
+ * normalization gives zero. */
 static void write_images(void) {
     static unsigned char byte[2 * RECORD];
     char path[4096];
@@ -153,8 +153,8 @@ static void run_images(const char *seed, double norm[4], float gamma[4 * 16]) {
     sr_run_close(f);
 }
 
-/* BN without eps divides nothing by zero in the second image, whose updates are skipped. The first
- * update that is made has t = 1, with which Adam moves every weight by lr, up or down. */
+/* BN without eps divides zero by zero for the second image, so its updates are skipped. The first
+ * applied update has t = 1: Adam moves every weight by lr, up or down. */
 static void skipped_updates_do_not_count(void **state) {
     (void)state;
     static const char *const seeds[] = {"1", "2", "3", "4", "5", "6", "7", "8"};
@@ -162,7 +162,7 @@ static void skipped_updates_do_not_count(void **state) {
     float gamma[4 * 16];
     write_images();
     for (int i = 0; i < 8 && !isnan(norm[0]); i++) run_images(seeds[i], norm, gamma);
-    assert_true(isnan(norm[0]) && isfinite(norm[1])); /* one of the seeds begins with it */
+    assert_true(isnan(norm[0]) && isfinite(norm[1])); /* one of the seeds starts with that image */
     for (int k = 0; k < 16; k++) {
         check_equals(gamma[k], 1);
         check_equals(gamma[16 + k], 1);

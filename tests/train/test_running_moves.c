@@ -1,6 +1,6 @@
-/* test_running_moves.c -- mu_moved and mu_apart of each site and step, against the running means of
- * consecutive steps in the same file: of methods with a running mean of their own, of every shard,
- * frozen, and for any number of threads. */
+/* test_running_moves.c -- mu_moved and mu_apart of each site and step, compared with the running
+ * means of consecutive steps in the same file. Covers methods with a running mean, every shard,
+ * frozen statistics and any number of threads. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

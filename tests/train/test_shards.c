@@ -1,6 +1,6 @@
-/* test_shards.c -- batches in shares, in one process: without batch statistics the run is that of
- * whole batches, with them each share has its own; statistics that are recorded are the first
- * share's, or all of them, attentions, activations and pairs those of the whole batch. */
+/* test_shards.c -- batches in shards, in one process. Without batch statistics the run equals a run
+ * with whole batches; with them each shard has its own. Recorded statistics cover the first shard
+ * or all; attentions, activations and pairs cover the whole batch. */
 #include <math.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static int64_t mean_of(const sr_runfile *f, const char *name, float mu_B[WIDTH])
     return width;
 }
 
-/* Two pairs of one length in a batch: the mean of both shares' means is that of the batch. */
+/* Two pairs of equal length per batch: the mean of both shards' means is the batch's mean. */
 static void every_share_is_recorded(void **state) {
     (void)state;
     train_result result;
@@ -107,7 +107,7 @@ static void every_share_is_recorded(void **state) {
     sr_run_close(f);
 }
 
-/* -- what is of the whole batch ---------------------------------------------------------------- */
+/* -- values of the whole batch ----------------------------------------------------------------- */
 
 enum { TEXT = 2000, PAIRS = 600, WIDTH_OF_ALL = 16 };
 
@@ -170,7 +170,7 @@ static void compare_pairs(const sr_runfile *a, const sr_runfile *b) {
     }
 }
 
-/* As one share says it, where no statistic is of the batch. */
+/* Without batch statistics, shards record the same values as whole batches. */
 static void whole_batches_are_recorded(void **state) {
     (void)state;
     static const char *const shares[] = {"2", "4"};
@@ -191,7 +191,8 @@ static void whole_batches_are_recorded(void **state) {
     sr_run_close(whole);
 }
 
-/* Entries are those of the whole batch with statistics of shares too, other values behind them. */
+/* With statistics per shard, the recorded entries are the same as for whole batches; their outputs
+ * differ. */
 static void pairs_behind_batch_statistics(void **state) {
     (void)state;
     float x[2][PAIRS], y[2][PAIRS];

@@ -1,6 +1,6 @@
-/* test_spoilt_checkpoints.c -- checkpoints with an object that is no longer there, of another kind,
- * or of a value that the run cannot have are refused by name. Dictionaries: an empty one is left out,
- * and one that does not fit into memory leaves the checkpoint as it was. */
+/* test_spoilt_checkpoints.c -- checkpoints with a missing object, one of another kind or one with
+ * an impossible value are rejected with its name. Dictionaries: an empty one is left out; one that
+ * does not fit into memory leaves the checkpoint unchanged. */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <hdf5.h>
@@ -15,7 +15,7 @@
 #include "train/loaded_model.h"
 
 static train_config config;
-static trainer run; /* of the options of the checkpoint */
+static trainer run; /* opened with the checkpoint's options */
 static const char *spoilt, *stored;
 
 static void spoil(void (*deed)(hid_t file, const char *name), const char *name) {
@@ -139,7 +139,7 @@ static void test_dictionaries(void **state) {
     write_dictionary(some, path, &why);
     full = false;
     check_failure(&why, SR_MEMORY, "text.ckpt: no memory for text/source_dictionary");
-    assert_true(has_dictionary(path)); /* that of before */
+    assert_true(has_dictionary(path)); /* the earlier one */
     vocab_free(none), vocab_free(some);
 }
 

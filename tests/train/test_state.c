@@ -1,5 +1,5 @@
-/* test_state.c -- every counter of a run comes back from a checkpoint, those too that few runs
-   use. */
+/* test_state.c -- every counter of a run comes back from a checkpoint, including those that few
+ * runs use. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "testing/check.h"
 #include "train/checkpoint/checkpoint.h"
 
-/* Numbers of which no two are alike. */
+/* Distinct numbers. */
 static void number(trainer *r, int64_t n) {
     train_result *result = r->result;
     task_sums *last = &result->last.sum;
@@ -54,7 +54,7 @@ static void every_counter(void **state) {
     static trainer r;
     r = (trainer){.config = &c, .events = &silent, .result = &result};
     check_ok(trainer_open(&r, "test", &why), &why);
-    r.task = task_of(TASK_TAGS); /* it counts of its own */
+    r.task = task_of(TASK_TAGS); /* it has its own counters */
     r.batches = 1000;            /* data_batch is among them */
     number(&r, 100);
     check_ok(checkpoint_write(&r, path, &why), &why);
@@ -65,7 +65,7 @@ static void every_counter(void **state) {
     trainer_close(&r, SR_OK, &why);
 }
 
-/* Rows that are to be there and are not: the run does not go on. */
+/* If rows are missing, the run does not resume. */
 static void rows_that_lack(void **state) {
     (void)state;
     static train_config c;

@@ -1,5 +1,5 @@
-/* Options of single tasks reach the fields of their own names, each with a value of its own; what
- * they are where nobody sets them. (Those of all runs: test_option_fields.c.) */
+/* Options of single tasks reach their own fields, each with a distinct value; their defaults.
+ * (Options of all runs: test_option_fields.c.) */
 #include <string.h>
 
 #include "testing/check.h"

@@ -1,6 +1,6 @@
-/* test_torture.c -- a short training that dies or fails at any call of the system, at any moment,
- * or at any allocation: what its file still holds is right, a row that was there once stays, and
- * the run that goes on ends as one that never stopped. */
+/* test_torture.c -- a short training that dies or fails at any system call, at any moment, or at
+ * any allocation. Its file contains only correct values, a written row stays, and the resumed run
+ * ends like an uninterrupted one. */
 #include <hdf5.h>
 #include <math.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static double reference[STEPS];
 static char digest[32];
 static long calls, allocations;
 
-/* -- what a file holds */
+/* -- contents of a file */
 
 /* A reader leaves nothing open, or HDF5 complains when the process ends. */
 static void expect_closed(const char *name) {
@@ -54,7 +54,7 @@ static int64_t right_rows(const char *name) {
                      reference[i]);
     sr_run_close(f);
     expect_closed(name);
-    return readable ? rows : -1; /* refused, by name: nothing wrong was given */
+    return readable ? rows : -1; /* rejected with an error; no wrong value was returned */
 }
 
 static void expect_whole(const char *after) {
@@ -94,7 +94,7 @@ static void clean(void) {
     program_free(&r);
 }
 
-/* A command that must not crash, and says in a line of its own why it failed. */
+/* A command that must not crash and must print a line with the reason of a failure. */
 static int tell(const char *after, const char *command) {
     program_result r = program_run("%s", command);
     const int status = r.status;
@@ -104,7 +104,7 @@ static int tell(const char *after, const char *command) {
     return status;
 }
 
-/* Rows that can be read of what is left, by readers and by recover; 0 where nothing is. */
+/* Rows that readers and recover can read from the remaining file; 0 if none. */
 static int64_t look_at_rest(const char *after) {
     const int64_t rows = right_rows("run.h5");
     tell(after, "statrec info run.h5");
@@ -129,8 +129,7 @@ static void go_on(const char *after) {
 
 /* -- at every k-th call of the system */
 
-/* Ends at call k. Returns the rows that are left; -1: it went on to its end, as that call writes
-   nothing. */
+/* Dies at call k. Returns the remaining rows; -1: it completed, as that call writes nothing. */
 static int64_t die(const char *what, long k) {
     char after[64];
     snprintf(after, sizeof after, "%s at call %ld", what, k);
@@ -153,7 +152,7 @@ static int die_everywhere(const char *what) {
         const int64_t rows = die(what, torture_place(k, n, calls));
         if (rows < 0) continue;
         died++;
-        /* the same run: what was there at an earlier call is there at a later one */
+        /* rows written by an earlier call remain at a later one */
         lost += rows < before;
         if (rows > before) before = rows;
     }
@@ -213,7 +212,7 @@ static void fail_everywhere(const char *what, const char *reason) {
                                        what, torture_place(k, n, calls), train);
         if (r.status != 0) expect_told(after, &r, reason);
         told += r.status != 0;
-        if (r.status == 0) expect_whole(after); /* what failed did not matter */
+        if (r.status == 0) expect_whole(after); /* the failed call was not essential */
         program_free(&r);
         look_at_rest(after);
         go_on(after);
@@ -255,7 +254,7 @@ static long count_allocations(const char *command) {
     return made;
 }
 
-/* Some failures are of no consequence: what is kept for speed or comfort. */
+/* Failures of optional memory, for speed or convenience, have no effect. */
 static void fail_allocations(const char *command) {
     const long last = count_allocations(command),
                n = torture_places() < last ? torture_places() : last;

@@ -1,7 +1,7 @@
-/* test_torture_checkpoints.c -- checkpoints of a training that dies or fails at any call of the
- * system: what has a checkpoint's name is one, with the weights of that update, and one that was
- * there stays until a newer one is. One that is cut, or has a flipped bit, is refused or has the
- * same weights. */
+/* test_torture_checkpoints.c -- checkpoints of a training that dies or fails at any system call. A
+ * file with a checkpoint's name is complete, with the weights of that update, and stays until a
+ * newer one exists. One that is truncated, or has a flipped bit, is rejected or has the same
+ * weights. */
 #include <glob.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { STEPS = 6, FLIPS = 40 /* for each place */ };
 
-/* Keeps two; what is not of checkpoints makes few calls. */
+/* Keeps two; other parts make few calls. */
 static const char train[] =
     "statrec train --model transformer --preset mini --embed-dim 4 --ffn-dim 4 --heads 1 "
     "--encoder-layers 1 --decoder-layers 1 --data synth-pairs --limit 60 --max-tokens 64 "
@@ -43,7 +43,7 @@ static void store(const char *path, const char *bytes, size_t size) {
     assert_int_equal(fclose(f), 0);
 }
 
-/* The weights of a checkpoint, as bytes; NULL: it is refused, in a line. */
+/* The weights of a checkpoint, as bytes; NULL: rejected, in a line. */
 static char *weights_of(const char *path, size_t *size) {
     static loaded_model t;
     const loaded_model_options o = {.data_dir = "", .threads = 1};
@@ -91,7 +91,7 @@ static int measure(void **state) {
 
 /* -- at every k-th call */
 
-/* The update of the newest checkpoint that is there, 0: none. Each is what it says. */
+/* The update of the newest existing checkpoint, 0: none. Each must match its name. */
 static int newest_left(const char *after) {
     glob_t found;
     char pattern[1200];
@@ -114,8 +114,7 @@ static int newest_left(const char *after) {
     return newest;
 }
 
-/* Ends, or fails, at the k-th call; the newest checkpoint that it leaves, -1: it went on to its
-   end. */
+/* Dies, or fails, at the k-th call; returns the newest remaining checkpoint, -1: it completed. */
 static int end_at(const char *what, long k) {
     char after[64];
     snprintf(after, sizeof after, "%s at call %ld", what, k);
@@ -168,7 +167,7 @@ static void test_full_disk(void **state) {
 
 /* -- flipped and cut */
 
-/* Refused, or the same. */
+/* Rejected, or the same. */
 static bool is_refused(const char *what, size_t at) {
     size_t size = 0;
     char *weights = weights_of(program_file("spoilt.ckpt"), &size);

@@ -1,6 +1,6 @@
-/* test_translator.c -- the text of a checkpoint: dictionaries and steps are those of the run's
- * data, also after averaging; hypotheses become words of the target's dictionary; the beam of BLEU
- * in training. */
+/* test_translator.c -- the text codec of a checkpoint has the dictionaries and steps of the run's
+ * data, also after averaging. Hypotheses become words of the target dictionary. The beam of BLEU in
+ * training. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static void same_dictionary(const vocab *got, const vocab *want) {
     free(text), free(wanted);
 }
 
-/* The codec of the checkpoint at `path` against that of the data. */
+/* The codec of the checkpoint at `path` equals the codec of the data. */
 static void same_codec(const loaded_model *t, const char *path) {
     static const char line[] = "Der Kater, Zwei schlaeft.";
     loaded_model_text text;
@@ -106,7 +106,7 @@ static void text_of_a_checkpoint(void **state) {
     }
 }
 
-/* The mean of checkpoints keeps text and updates, and says what it is of. */
+/* The mean of checkpoints keeps text and updates, and stores its origin. */
 static void text_of_a_mean(void **state) {
     (void)state;
     sr_failure why = {0};
@@ -165,7 +165,7 @@ static void expect_text(const translator *t, const hypothesis *h, const char *wa
     buffer_free(&out);
 }
 
-/* dog <unk> The: the unknown word was chosen while the model looked at the source's second. */
+/* dog <unk> The: the source position of the unknown word selects the word to copy. */
 static void words_of_a_hypothesis(void **state) {
     (void)state;
     loaded_model *t = train_and_open(separate);

@@ -1,5 +1,5 @@
-/* test_validation_choice.c -- a run with batch statistics validates both ways by itself where that
- * reads at most a tenth of what training reads. */
+/* test_validation_choice.c -- a run with batch statistics validates both ways by default if that
+ * reads at most a tenth of the training reads. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* -- the count of validations -- */
 
-/* As the loop does it. */
+/* As the training loop does it. */
 static int64_t count_plainly(int64_t updates, int64_t a, int64_t b) {
     int64_t count = 0;
     for (int64_t u = 1; u <= updates; u++) count += u == updates || u % a == 0 || (b && u % b == 0);
@@ -95,7 +95,7 @@ static void what_was_asked_for(void **state) {
     assert_true(RUN("--norm=bn", "--max-steps=4", "--validate-batch").both);
 }
 
-/* Where the two would be the same, or there is nothing to validate on. */
+/* One way only if both would agree; none without validation data. */
 static void without_batch_statistics(void **state) {
     (void)state;
     static const char *const norms[] = {"ln", "rmsnorm", "none", "pn"};
@@ -110,7 +110,7 @@ static void without_batch_statistics(void **state) {
     sr_run_close(f);
 }
 
-/* A run that goes on, and one of the same configuration, keep what was decided. */
+/* A resumed run, and one of the same configuration, keep the decision. */
 static void stored(void **state) {
     (void)state;
     static train_config c, read;

@@ -1,4 +1,4 @@
-/* Word vectors of a text file: which rows of the table they fill, and what is refused. */
+/* Word vectors of a text file: the table rows that they fill, and rejected files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static void words_of_the_dictionary(void **state) {
     expect_row(value, 7, (double)(real)0.1, 0.25, 4);
 }
 
-/* word2vec's first line; where vectors are of one number, none is taken for it behind the first. */
+/* word2vec's header line; with vectors of one number, only the first line can be one. */
 static void line_of_sizes(void **state) {
     (void)state;
     real value[ROWS * WIDTH];
@@ -106,7 +106,7 @@ static void refusals(void **state) {
     assert_int_equal(word_vectors_read("/nowhere/vectors.txt", NULL, NULL, &m, &why), SR_IO);
 }
 
-/* Every column of the odd lines is a word of its own; words with spaces are of no dictionary. */
+/* Every column of the odd lines is a separate word; words with spaces are in no dictionary. */
 static void odd_words(void **state) {
     (void)state;
     static char text[1 << 15];

@@ -4,9 +4,9 @@
 #include "decode/written_words.h"
 #include "model_vectors.h"
 
-/* log_p [steps, V, V]: of a word at a step behind the word before. */
+/* log_p [steps, V, V]: of each word at a step, given the word before. */
 typedef struct table {
-    written_words now; /* of the rows of this step */
+    written_words now; /* rows of this step */
     const double *log_p;
     int64_t steps, V, step;
 } table;
@@ -35,7 +35,8 @@ static beam_options options_of(model_case *c) {
                           .max_b = (double)case_whole(c, "max_len", 0, INT32_MAX)};
 }
 
-/* The hypotheses as the file has them: [count, width] tokens, -1 behind the last, and so on. */
+/* Compares the hypotheses in the file's layout: [count, width] tokens, padded with -1, and so
+ * on. */
 static void compare_hypotheses(model_case *c, const translation *t, int64_t width) {
     const int64_t count = t->count * width;
     double *token = case_alloc(c, count, sizeof *token),

@@ -1,5 +1,5 @@
-/* vectors_bleu.c -- bleu.h5: two texts in the form of multi-bleu.perl and in that of sacreBLEU
- * without a tokenizer; names with lc_ are of lowercased texts. */
+/* vectors_bleu.c -- bleu.h5: two texts scored like multi-bleu.perl and like sacreBLEU without a
+ * tokenizer; names with lc_ are for lowercased texts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static bleu_text cut_line(bleu_text *text) {
     return line;
 }
 
-/* NULL, told, when that fails. */
+/* NULL, reported, on failure. */
 static bleu_scorer *score(model_case *c, const bleu_form *form, bleu_text hyp, bleu_text ref) {
     sr_failure why = {0};
     bleu_scorer *s = bleu_create(form);
@@ -45,7 +45,7 @@ static void compare_counts(model_case *c, const char *prefix, const char *name, 
     compare(c, prefix, name, number, count);
 }
 
-/* There may be none where the script does not end well: on texts without words. */
+/* Compares the line, if the file has one: the script fails on texts without words. */
 static void compare_line(model_case *c, const char *prefix, const bleu_counts *sum) {
     char name[64], path[80], line[BLEU_LINE];
     snprintf(name, sizeof name, "%sline", prefix);

@@ -1,5 +1,5 @@
-/* vectors_bpe.c -- bpe.h5: codes learned from a text, another text in pieces with and without a
- * vocabulary, and the dictionaries of the first text's pieces without and with filler. */
+/* vectors_bpe.c -- bpe.h5: codes learned from a text; subwords of another text with and without a
+ * vocabulary; dictionaries of the first text's subwords without and with padding. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "text/text.h"
 #include "text/vocab.h"
 
-/* What a function wrote, and what was wrong with it; free(byte). */
+/* Output of a function, and its failure; free(byte). */
 typedef struct written {
     char *byte;
     size_t size;
@@ -32,7 +32,7 @@ static file_bytes read_text(model_case *c, const char *path) {
     return f;
 }
 
-/* Bytes of the line at this place, its newline counted; 0 at the end. */
+/* Bytes of the line at this offset, including its newline; 0 at the end. */
 static size_t line_bytes(const file_bytes *f, size_t at) {
     const char *begin = (const char *)f->byte + at,
                *end = at < f->size ? memchr(begin, '\n', f->size - at) : NULL;
@@ -126,7 +126,7 @@ static void compare_dictionary(model_case *c, const char *name, const written *p
 
 /* -- a case */
 
-/* With the codes as read from what was written. */
+/* With the codes read back from the written file. */
 static void compare_texts(model_case *c, const bpe_codes *codes, const file_bytes *train) {
     const file_bytes test = read_text(c, "in/test"), vocabulary = read_text(c, "in/vocab");
     if (!case_fine(c)) return;

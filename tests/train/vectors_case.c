@@ -40,7 +40,7 @@ bool case_fine(const model_case *c) {
     return !c->broken && !c->skipped[0];
 }
 
-/* malloc'd memory behind a link of the list. */
+/* malloc'd memory after a link of the list. */
 static void *keep(model_case *c, kept **list, size_t bytes) {
     kept *k = calloc(1, sizeof *k + bytes);
     if (!k) {
@@ -65,7 +65,7 @@ static void forget(kept *list) {
 }
 
 bool vectors_read_text(hid_t at, const char *name, char *text, size_t size) {
-    char *own = NULL; /* of a text of variable length */
+    char *own = NULL; /* for a text of variable length */
     memset(text, 0, size);
     hid_t a = H5Aexists(at, name) > 0 ? H5Aopen(at, name, H5P_DEFAULT) : -1;
     if (a < 0) return false;
@@ -115,7 +115,7 @@ bool case_input(const model_case *c, int i, char *name, size_t size) {
     return name_in(c, "in", i, name, size);
 }
 
-/* A result that no checker looks at would pass whatever it holds. */
+/* Without this check, a result without a checker would pass unnoticed. */
 static void check_all_compared(model_case *c) {
     char name[128];
     int i = 0;
@@ -173,7 +173,7 @@ const char *case_text(model_case *c, const char *name) {
 
 /* -- datasets */
 
-enum { LARGEST = 1 << 28 }; /* numbers of a dataset; a damaged file may say anything */
+enum { LARGEST = 1 << 28 }; /* numbers of a dataset; a damaged file may declare more */
 
 bool case_has(const model_case *c, const char *path) {
     char folder[16];
@@ -205,7 +205,7 @@ static int64_t read_shape(model_case *c, const char *path, hid_t set, int rank, 
     return count;
 }
 
-/* Opened; told and -1 when it cannot be. */
+/* Opens a dataset; -1, reported, on failure. */
 static hid_t open_set(model_case *c, const char *path) {
     hid_t set = case_has(c, path) ? H5Dopen2(c->group, path, H5P_DEFAULT) : -1;
     if (set < 0) case_fail(c, "no dataset %s", path);
@@ -343,7 +343,7 @@ static tolerance read_tolerance(model_case *c, const char *path, hid_t set) {
     return t;
 }
 
-/* Error in units of what is allowed: above 1 is too much. */
+/* Error divided by the tolerance: above 1 is too much. */
 static double excess(double got, double want, tolerance t) {
     if (isnan(got) || isnan(want)) return isnan(got) && isnan(want) ? 0 : INFINITY;
     if (isinf(got) || isinf(want)) return got == want ? 0 : INFINITY;
@@ -404,7 +404,7 @@ void case_compare_reals(model_case *c, const char *name, const real *got, int64_
         case_fail(c, "%s: nothing was computed", name);
 }
 
-/* The line that byte `at` is in, as far as it is told: its begin, and its length in *size. */
+/* The line of byte `at`, as far as it is printed: returns its start, and its length in *size. */
 static const char *line_at(const char *text, int64_t count, int64_t at, int *size) {
     enum { TOLD = 100 };
     int64_t begin = at, end = at;

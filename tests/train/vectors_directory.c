@@ -50,7 +50,7 @@ static int read_int(hid_t file, const char *name) {
     return value;
 }
 
-/* NULL, told, when nothing here knows what the file is about. */
+/* NULL, reported, if no checker handles the file. */
 static const file_row *find_row(hid_t file, const char *file_name) {
     char name[64];
     vectors_read_text(file, "name", name, sizeof name);

@@ -1,5 +1,5 @@
 /* vectors_language.c -- tensorized_attention.h5 and xl_attention.h5 (a whole sublayer: memory,
- * projections, attention, residual sum, LN before or behind) and adaptive_softmax.h5. */
+ * projections, attention, residual sum, LN before or after) and adaptive_softmax.h5. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "nets/layers/layers.h"
 #include "norm/norm_options.h"
 
-/* -- moving numbers: a block of x, x behind other rows, x with its first two dimensions swapped */
+/* -- moving numbers: a block of x, x after other rows, x with its first two dimensions swapped */
 
 typedef struct moved {
     int64_t from, to, count;
@@ -34,7 +34,7 @@ static tensor *block(tape *t, tensor *x, int64_t from, int rank, const int64_t *
     return y ? move(t, x, from, y, 0, y->count) : NULL;
 }
 
-/* mems [M, B, d], without gradient, and x [L, B, d] behind it. */
+/* mems [M, B, d], without gradient, followed by x [L, B, d]. */
 static tensor *behind(tape *t, const tensor *mems, tensor *x) {
     if (!mems || !x) return x;
     tensor *y = tape_tensor(t, 3, (int64_t[]){mems->dim[0] + x->dim[0], x->dim[1], x->dim[2]});
@@ -79,7 +79,7 @@ static bool sublayer_open(sublayer *s, model_case *c) {
     s->Wqkv = case_tensor(c, s->t, "in/Wqkv", 2), s->Wr = case_tensor(c, s->t, "in/Wr", 2);
     s->Wo = case_tensor(c, s->t, "in/Wo", 2);
     if (case_has(c, "in/core")) s->core = case_tensor(c, s->t, "in/core", 2);
-    const int rank = s->core ? 1 : 2; /* of one head, or of each */
+    const int rank = s->core ? 1 : 2; /* one head, or all */
     s->u = case_tensor(c, s->t, "in/u", rank), s->z = case_tensor(c, s->t, "in/v", rank);
     if (!case_fine(c)) return false;
     sr_failure why = {0};
@@ -122,7 +122,7 @@ static tensor *attend_multilinear(sublayer *s, tensor *x, tensor *keys) {
     return multilinear_apply(&l, s->t, x, keys, s->r, s->u, s->z, causal);
 }
 
-/* What the file blocks is what a reach of mem_len keys (0: none) leaves out. */
+/* The file blocks exactly the keys outside a reach of mem_len (0: no limit) and later ones. */
 static int64_t check_blocked(model_case *c, int64_t T, int64_t K) {
     const bool same = case_number(c, "same_length") != 0;
     const int64_t reach = same ? (int64_t)case_number(c, "mem_len") : 0;
@@ -150,7 +150,7 @@ static tensor *attend_xl(sublayer *s, tensor *x, tensor *keys) {
     return xl_attention_apply(&l, s->t, x, keys, &shared, NULL);
 }
 
-/* x [L, B, d] asks, keys [K, B, d] answer; all as the file has them, time first. */
+/* x [L, B, d] queries, keys [K, B, d]; all in the file's order, time first. */
 static tensor *attend(sublayer *s, tensor *x, tensor *keys) {
     x = swapped(s->t, x), keys = swapped(s->t, keys);
     if (!x || !keys) return NULL;

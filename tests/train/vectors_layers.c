@@ -159,7 +159,7 @@ static const layer_name decoder_names[] = {{"decoder.0.self_attention.q.weight",
                                            {"decoder.0.ffn.beta", "c3"},
                                            {NULL, NULL}};
 
-/* What a decoder layer reads. */
+/* Inputs of a decoder layer. */
 typedef struct decoder_inputs {
     tensor *x, *memory;
     uint8_t *source, *target;

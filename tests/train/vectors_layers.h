@@ -1,5 +1,4 @@
-/* vectors_layers.h -- one layer with parameters and sites of its own, in a model that holds nothing
- * else. */
+/* vectors_layers.h -- one layer with its parameters and sites, alone in a model. */
 #ifndef TESTS_TRAIN_VECTORS_LAYERS_H
 #define TESTS_TRAIN_VECTORS_LAYERS_H
 
@@ -21,12 +20,12 @@ typedef struct layer_name {
     const char *full, *file;
 } layer_name;
 
-/* To be closed even when false, which was told. */
+/* Close it even if this returns false, which was reported. */
 bool layer_case_open(layer_case *l, model_case *c, const char *model_name, const char *norm);
 void layer_case_close(layer_case *l);
 /* Every parameter from the file. */
 void layer_case_set(layer_case *l, const layer_name *names);
-/* y, the gradient of x and those of every parameter. mask: rows that count, NULL: all. */
+/* Compares y and the gradients of x and every parameter. mask: rows to compare, NULL: all. */
 void layer_case_compare(layer_case *l, const layer_name *names, const tensor *x, const tensor *y,
                         const uint8_t *mask);
 

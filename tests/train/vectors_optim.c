@@ -169,7 +169,7 @@ static bool find_kind(model_case *c, schedule *s) {
     return false;
 }
 
-/* "step .1 at epochs 100,150": the label alone says where. */
+/* "step .1 at epochs 100,150": only the label gives the epochs. */
 static void read_milestones(model_case *c, schedule *s) {
     static const char mark[] = "epochs ";
     const char *at = strstr(case_text(c, "label"), mark);
@@ -195,7 +195,7 @@ void check_lr(model_case *c) {
     const double *at = case_read(c, "in/u", 1, dim);
     double *lr = at ? case_alloc(c, dim[0], sizeof *lr) : NULL;
     if (!lr || !case_fine(c)) return;
-    /* the file counts epochs where steps do */
+    /* the file counts epochs if the schedule does */
     for (int64_t i = 0; i < dim[0]; i++) lr[i] = schedule_lr(&s, (int64_t)at[i], at[i]);
     case_compare(c, "lr", lr, dim[0], NULL, 1);
 }

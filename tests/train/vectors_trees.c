@@ -1,5 +1,5 @@
-/* vectors_trees.c -- oracle.h5 and uas.h5: transitions with the places looked at, and counts behind
-   UAS. */
+/* vectors_trees.c -- oracle.h5 and uas.h5: transitions with their feature positions, and the counts
+ * for UAS. */
 #include <string.h>
 
 #include "model_vectors.h"
@@ -8,7 +8,7 @@
 
 /* -- oracle */
 
-/* Transitions of the oracle, and the places before each. -1: out of memory. */
+/* Transitions of the oracle, and the feature positions before each. -1: out of memory. */
 static int64_t follow(arc_state *s, const int32_t *head, int32_t words, double *kind,
                       double *places) {
     int64_t steps = 0;

@@ -1,8 +1,8 @@
 /* vectors_whole.c -- transformer_full.h5: a small encoder-decoder, its embedded source, encoder
  * output, logits, losses, and the gradient of every parameter.
  *
- * The file pads sources on the left, we on the right (docs/models.md 2.2): words move to the front
- * of their row before they go in, and results back to where the file has them. */
+ * The file pads sources on the left, statrec on the right (docs/models.md 2.2). So inputs move to
+ * the front of their rows, and results back to the file's positions. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +49,8 @@ typedef struct sentences {
     int64_t count, length;
     int32_t *id;      /* [count, length], words in front */
     uint8_t *mask;    /* of id */
-    uint8_t *in_file; /* [count, length]: where the file has words */
-    int64_t *from;    /* [count * length]: where the file's element is here */
+    uint8_t *in_file; /* [count, length]: words in the file's positions */
+    int64_t *from;    /* [count * length]: index here of each element of the file */
 } sentences;
 
 static void move_pads(const int32_t *row, int64_t first, sentences *s) {
@@ -131,7 +131,7 @@ static bool build(whole *w) {
     if (!norm_named(o.norm, &(norm_value){0})) case_fail(w->c, "norm '%s' is not known", o.norm);
     if (!case_fine(w->c)) return false;
     const int64_t longest =
-        w->source.length > w->in.length ? w->source.length : w->in.length; /* of either side */
+        w->source.length > w->in.length ? w->source.length : w->in.length; /* longer side */
     data_shape shape = {.task = TASK_PAIRS, .vocabulary = vocabulary, .longest = longest};
     w->m = model_create(&o, &shape, &why);
     if (!w->m) case_fail(w->c, "%s", why.text);
@@ -167,8 +167,8 @@ static bool read_batch(whole *w) {
 
 /* -- comparing */
 
-/* The source's embedding is the first op of that name; the decoder begins with the second, so that
- * what stands in front of it is the encoder's last. */
+/* The source's embedding is the first op of that name; the decoder starts with the second, so the
+ * op before that is the encoder's last. */
 static void compare_encoder(whole *w) {
     tensor *embedded = NULL, *encoded = NULL;
     for (const tape_node *n = w->t->last; n; n = n->before) {

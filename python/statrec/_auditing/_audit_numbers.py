@@ -10,7 +10,7 @@ unbiased estimate of this noise is subtracted,
 
     sum_k w_k^2 ||m_k - m||^2 / (1 - sum_k w_k^2),    m = sum_k w_k m_k,
 
-exact where the variance of m_k is proportional to 1/n_k. Its interval is that of the jackknife over
+exact where the variance of m_k is proportional to 1/n_k. Its interval comes from the jackknife over
 batches, with Student's quantile.
 """
 import functools
@@ -141,7 +141,7 @@ def length(groups, scale):
 def largest(groups, scale):
     """(feature, Interval) of the largest |sum of the groups' means| / scale. scale: [d].
 
-    The interval is of this feature; it is not widened for the choice.
+    The interval covers this feature; it is not widened for the choice.
     """
     mean = sum(group.mean() for group in groups) / scale
     feature = int(mean.abs().nan_to_num(nan=math.inf).argmax())

@@ -72,7 +72,7 @@ def _cost(measure, cost):
 
 
 def explanation(audit):
-    """Lines: what is left out, the culprit, and whether recomputed statistics help."""
+    """Lines: omitted parts, the culprit, and whether recomputed statistics help."""
     lines = []
     if audit.left_out:
         lines.append(f"not recognized: {_sites.counted(audit.left_out)} (statrec.register)")
@@ -161,7 +161,7 @@ def site_rows(audit):
 
 
 def title(audit):
-    """What was audited."""
+    """The model and the data of the audit."""
     sites = counted(len(audit.sites), "site")
     others = f", {len(audit.unaudited)} not audited" if audit.unaudited else ""
     return (f"audit of {audit.model}: {counted(audit.batches, 'batch')} "
@@ -172,7 +172,7 @@ def title(audit):
 # -- forms ------------------------------------------------------------------------------------
 
 def table_lines(rows):
-    """Lines of a table of dicts, of which the first ones are shown."""
+    """Lines of a table of dicts; shows the first ones."""
     shown = rows[:_SITES]
     lines = aligned([list(shown[0]), *(list(row.values()) for row in shown)]) if shown else []
     more = [f"and {len(rows) - _SITES} more"] if len(rows) > _SITES else []

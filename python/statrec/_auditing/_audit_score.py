@@ -1,4 +1,4 @@
-"""What an audit measures of an output: loss, metrics, or its difference from another output."""
+"""Measures of an output in an audit: loss, metrics, or the difference from another output."""
 import collections.abc
 import inspect
 import math
@@ -52,7 +52,7 @@ class Measure:
         return mean_of(self.of(regime))
 
     def cost(self, regime, other):
-        """Interval of how much worse it is with regime than with the other, paired by batches."""
+        """Interval of how much worse regime is than the other one, paired by batches."""
         sign = -1 if self.more else 1
         return mean_of([sign * (a - b) for a, b in zip(self.of(regime), self.of(other))])
 

@@ -1,10 +1,10 @@
 """Forward passes with running, batch or recomputed statistics at each site.
 
-The model evaluates throughout. Before a normalization runs, the moments of its input are taken, and
-where it is to use batch statistics they are written into its buffers (copies, see _audit_state.py):
-the mean and the biased variance, by which training normalizes. So a site needs no training mode,
-and SyncBatchNorm exchanges nothing between processes. Several forward passes of a module for one
-batch each use their own.
+The model evaluates throughout. Before a normalization runs, the moments of its input are taken: the
+mean and the biased variance, by which training normalizes. If it is to use batch statistics, they
+are written into its buffers (copies, see _audit_state.py). So a site needs no training mode, and
+SyncBatchNorm exchanges nothing between processes. Several forward passes of a module for one batch
+each use their own.
 """
 import torch
 from torch.overrides import TorchFunctionMode
@@ -116,7 +116,7 @@ class Gauge:
             self._put(*(of or (self.mean, self.variance)))
 
     def end_batch(self, place):
-        """The passes since the last call were those of the batch with this number."""
+        """The passes since the last call belong to the batch with this number."""
         if self.passes:
             self.moments.add(place, self.passes)
             self.passes = []

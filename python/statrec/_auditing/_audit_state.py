@@ -1,4 +1,4 @@
-"""What an audit leaves as it was: buffers, modes, random states; and what it feeds to a model."""
+"""State that an audit restores: buffers, modes, random states; and the inputs of a model."""
 import collections.abc
 import contextlib
 import copy
@@ -71,12 +71,12 @@ def is_pair(batch):
 
 
 def target_of(batch):
-    """What the loss is given beside the output."""
+    """The arguments of the loss besides the output."""
     return batch[1] if is_pair(batch) else batch
 
 
 def output_of(model, batch, call):
-    """What the model returns for a batch: model(input), or call(model, batch)."""
+    """The output of the model for a batch: model(input), or call(model, batch)."""
     if call is not None:
         return call(model, batch)
     if isinstance(batch, (list, tuple)):
@@ -171,7 +171,7 @@ class _Modules:
 
 
 def _buffers(module):
-    """Its buffers, by name. Those of TorchScript cannot be exchanged: evaluation only reads them.
+    """Its buffers, by name. TorchScript's cannot be exchanged: evaluation only reads them.
     """
     return {} if isinstance(module, torch.jit.ScriptModule) else dict(module._buffers)
 

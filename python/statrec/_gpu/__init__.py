@@ -1,1 +1,1 @@
-"""Sums on a GPU: kernels, one buffer for all sites, copies that nobody waits for."""
+"""Sums on a GPU: kernels, one buffer for all sites, asynchronous copies."""

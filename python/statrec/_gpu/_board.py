@@ -1,4 +1,4 @@
-"""The numbers of a step's passes on a GPU: one buffer, in which every site has its place."""
+"""The numbers of a step's passes on a GPU: one buffer with a place for every site."""
 import weakref
 
 import torch
@@ -28,7 +28,7 @@ class Slot:
         self.gained, self.rows, self.row, self.gain_of = False, None, (), None
 
     def take(self, gain):
-        """The gain of a pass, where it is another one than the site's last forward pass had."""
+        """The gain of a pass, if it differs from the site's last forward pass."""
         self.gained, self.gain_of = gain is not None, gain
         if self.gained:
             with torch.no_grad():

@@ -2,13 +2,13 @@
 
 A forward pass waits at its node, as on the CPU (_taps.py), but nothing is computed in it. When the backward
 pass comes, one launch reads x and g (_kernels.py) and adds the sums to the site's place in a buffer (Board),
-or takes those of a batch norm's node where they are right (_believed.py, and the step before). What is small
-waits for the end of the backward pass, and is launched for several sites at once. At the end of the step the
-buffer and all numbers go to pinned memory in one copy (Fetch), and a thread writes them to the file while
-the next step runs (Writer).
+or takes the sums of a batch norm's node if they are right (_believed.py, and the step before). Small tensors wait for
+the end of the backward pass, and are launched for several sites at once. At the end of the step the buffer and all
+numbers go to pinned memory in one copy (Fetch), and a thread writes them to the file while the next step runs
+(Writer).
 
-What was found out for a site is kept (Card, Known): a pass that looks like the one before costs a few
-comparisons and a launch by addresses.
+Findings about a site are kept (Card, Known): a pass like the one before costs a few comparisons and a launch by
+addresses.
 
 Whatever is not of this kind, as double precision, checkpointing and compiled graphs, takes the way of the
 CPU, and its results the same copy.
@@ -39,9 +39,9 @@ class Cards:
     def __init__(self, shared):
         self.shared, self.boards, self.more, self.wanted = shared, {}, [], {}
         self.keepers, self.kept, self.writer, self.together = [], 0, Writer(), _kernels.Together()
-        self.before, self.running = [], []  # (Running, what it kept): last but one, and last
+        self.before, self.running = [], []  # (Running, its values): last but one, and last
         self.vectors, self.queued = [], False  # of nodes, until the backward pass ends
-        self.used, self.sent, self.look = set(), 0, 2  # keys since the last look at them, steps, the next look
+        self.used, self.sent, self.look = set(), 0, 2  # keys since the last check of them, steps, the next check
         self.gone = set()  # keys whose places went
 
     # -- forward ------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class Cards:
             return False
         try:
             valid = None if tap.mask is None else plan.valid(tap.mask)
-        except ValueError:  # told by the other way
+        except ValueError:  # reported by the other path
             return False
         self._wait(tap, card, plan, x, valid, output)
         return True
@@ -110,7 +110,7 @@ class Cards:
             return None
         _, width = tap._shapes(x)
         if tap.width is not None and width != tap.width:
-            return None  # told by the other way
+            return None  # reported by the other path
         self._first(tap, width, x.device)
         return Plan(tap, x, tap.shared.norms)
 
@@ -176,7 +176,7 @@ class Cards:
     # -- the end of a step ----------------------------------------------------------------------
 
     def at_the_end(self):
-        """What waits is launched when this backward pass ends; where torch has no such hook, by step()."""
+        """Waiting sums are launched when this backward pass ends; if torch has no such hook, by step()."""
         if not self.queued:
             self.queued = True
             _queue(self._ended)
@@ -188,8 +188,8 @@ class Cards:
             self.shared.fail(error)
 
     def flush(self):
-        """Launches what waits; before the passes of a step are collected, too: after a backward pass that
-        failed nobody else does."""
+        """Launches waiting sums. Called also before the passes of a step are collected: after a failed backward pass
+        nothing else does it."""
         self.queued = False
         self.together.flush()
         vectors, self.vectors = self.vectors, []
@@ -240,9 +240,9 @@ class Cards:
                                                 if kept(key)}, **keys})
 
     def _look(self, sent):
-        """Places that no pass has taken for some steps go: of sites that were read first and whose node is
-        believed since. After 2 steps, 2 more, 4 more and so on, and each of them once: a site that is read in
-        some steps and believed in others has both places from then on, and no new board."""
+        """Removes places that no pass has used for some steps: their sites were read first, and their node is believed
+        since. After 2 steps, 2 more, 4 more and so on, and each of them once: a site that is read in some steps and
+        believed in others has both places from then on, and no new board."""
         self.used.update(one.slot.key for placed in sent.placed.values() for one in placed)
         self.sent += 1
         if self.sent < self.look:

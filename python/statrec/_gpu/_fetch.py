@@ -7,8 +7,8 @@ _ALIGN = 8
 class Fetch:
     """Copies of tensors as they are now; get() waits for them.
 
-    On a GPU their bytes are put one after the other and copied to pinned memory: an event tells when they
-    have come. Tensors of the CPU are cloned.
+    On a GPU their bytes are concatenated and copied to pinned memory: an event signals their arrival. Tensors of the
+    CPU are cloned.
     """
 
     def __init__(self, tensors):

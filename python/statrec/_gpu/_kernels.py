@@ -3,9 +3,9 @@
 One launch for each backward pass of a site reads x and g (float32, bfloat16, float16), and adds five sums by
 feature to doubles: x, x^2, g, g x, g^2. A program sums its rows in float32, centred at the mean of its first
 valid rows; it adds the centre in double, so that a large mean costs no digits. For norms of rows the same launch
-has || dx ||^2 and || gamma g / s ||^2. Where the node of a batch norm has the sums, its launch copies them
-and reads g alone, for g^2. Of small tensors the launch takes longer than the kernel: up to TOGETHER sites
-whose tensors look alike share one (Together).
+has || dx ||^2 and || gamma g / s ||^2. If the node of a batch norm has the sums, its launch copies them and reads g
+alone, for g^2. For small tensors the launch takes longer than the kernel: up to TOGETHER sites with tensors of one
+kind share one (Together).
 
 Without Triton there is no `load()`, and torch's operations take the sums (_sums.py). With TRITON_INTERPRET=1
 the kernels run on the CPU.
@@ -17,7 +17,7 @@ import os
 import torch
 
 _WIDEST = 8192  # features of a row that a program has at a time
-_TILE = 4096    # elements of such a piece
+_TILE = 4096    # elements of such a part
 _ROOT = 2
 _TRIES = 3      # comparisons of both ways of a launch whose sums are all zero
 TOGETHER = 4       # sites of a launch, the pointers of rows_together
@@ -26,7 +26,7 @@ SMALL = 128 << 10  # bytes of an x; those of TOGETHER - 1 sites and their g wait
 
 @functools.lru_cache(maxsize=None)
 def load():
-    """This module's kernels, or None where there is no Triton."""
+    """This module's kernels, or None without Triton."""
     try:
         from . import _triton
     except Exception:  # ImportError, or a Triton that cannot work here
@@ -59,9 +59,9 @@ def _cut(count, high, most):
 class Launch:
     """A kernel with its grid and what does not change: launched with few steps of Python.
 
-    Triton looks at every argument of every call. What it compiled for the first call is called directly, by
-    addresses, as long as all of them are multiples of 16, which is all that the compiled code assumes. The
-    first call compares both ways, in copies of the slot; where they differ the direct one is never used.
+    Triton examines every argument of every call. The code compiled for the first call is called directly, by
+    addresses. It assumes only that all addresses are multiples of 16. The first call compares both ways, in copies of
+    the slot; if they differ the direct one is never used.
     """
 
     def __init__(self, kernel, grid, numbers, constants, warps):
@@ -73,7 +73,7 @@ class Launch:
 
     def __call__(self, tensors, parts, at, stride, grid=None):
         """tensors: of the host, with any address. parts: of slots, and `at` their addresses, multiples of 16.
-        grid: another one than that of the launch, for the same kernel."""
+        grid: another grid for the same kernel."""
         if self.run is not None and stride == self.stride:
             addresses, all_ = [tensor.data_ptr() for tensor in tensors], 0
             for one in addresses:
@@ -240,7 +240,7 @@ class Together:
 
 
 def _follow(stream, found):
-    """The current stream waits for that of the backward pass, and its memory for being read."""
+    """The current stream waits for the stream of the backward pass, whose memory stays until it is read."""
     device = found[0][0].device
     current = torch.cuda.current_stream(device)
     current.wait_stream(torch.cuda.ExternalStream(stream, device) if stream

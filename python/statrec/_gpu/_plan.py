@@ -1,4 +1,4 @@
-"""What a forward pass of a site looks like, and how it is read; kept from step to step."""
+"""The layout of a site's forward pass, and how it is read; kept from step to step."""
 import math
 
 import torch
@@ -7,7 +7,7 @@ from . import _kernels
 
 
 class Plan:
-    """Of x as it is: its rows, its launches."""
+    """Plan for x in its layout: its rows, its launches."""
 
     def __init__(self, tap, x, norms):
         self.shape, self.stride, self.dtype, self.device = x.shape, x.stride(), x.dtype, x.device
@@ -77,8 +77,8 @@ class Placed:
 
 
 class Known:
-    """A backward pass like that of the step before: all that was found out for it. launch: Sums or NodeSums,
-    placed: used again, the thread that writes reads nothing of it that changes."""
+    """A backward pass like the one in the step before: all findings about it. launch: Sums or NodeSums, placed: used
+    again, the thread that writes reads nothing of it that changes."""
     __slots__ = ("plan", "slot", "placed", "launch", "dtype", "gained")
 
     def __init__(self, plan, placed, launch, dtype):
@@ -97,9 +97,9 @@ class Known:
 
 
 class Card:
-    """What is kept of a tap. sound: whether its last batch norm was one whose node is exact. read, node: a
-    Known of these kinds, or None. at_once: its node's vectors were once overwritten within a backward pass. gain: of the last
-    forward pass."""
+    """The kept findings about a tap. sound: whether its last batch norm was one whose node is exact. read, node: a
+    Known of these kinds, or None. at_once: its node's vectors were once overwritten within a backward pass. gain: of
+    the last forward pass."""
     __slots__ = ("tap", "plan", "node_plan", "node_type", "own", "sound", "read", "node", "at_once", "gain")
 
     def __init__(self, tap):

@@ -9,10 +9,10 @@ from ._fetch import Fetch
 
 
 class Sent:
-    """What a step left, on its way to the host."""
+    """The results of a step on their way to the host."""
 
     def __init__(self, cards, passes, values, before, after):
-        # those of the CPU are used again by the next step
+        # the next step uses the CPU's again
         self.passes = [one if one.kind == "placed" else copy.copy(one) for one in passes]
         self.forwards = None  # of _arrivals.places
         self.placed, plain = {}, []

@@ -20,7 +20,7 @@ def _values(at, inside):
 
 @triton.jit
 def _counted(inside, valid, at, MASKED: tl.constexpr):
-    """What is inside and valid."""
+    """The elements inside the tensor and valid."""
     if MASKED:
         inside = inside & (tl.load(valid + at, mask=inside, other=0) != 0)
     return inside

@@ -1,4 +1,4 @@
-"""Forward passes that wait for their backward passes, and what is done then: a launch, or less."""
+"""Forward passes that wait for their backward passes; then a launch, or less, follows."""
 import functools
 import time
 
@@ -62,7 +62,7 @@ class Waiting:
         shared.seconds += time.perf_counter() - start
 
     def _take(self, g, x):
-        """As it is done for the first time: what is found out is kept where the next pass will be like it."""
+        """The first time: findings are kept if the next pass will be like this one."""
         plan, tap, card = self.plan, self.card.tap, self.card
         if not tap.reads("the gradient of its output", g):
             return
@@ -170,7 +170,7 @@ class NodeWaiting:
         if self.plan.squares or self._at_once():
             sums(g, vectors, slot)
         else:
-            # detached: a gradient that somebody else holds would be copied for .grad
+            # detached: a gradient with another reference would be copied for .grad
             sum_g, sum_gx = sum_g.detach(), sum_gx.detach()
             self.cards.vectors.append((slot, (*vectors[:2], sum_g, sum_gx), (sum_g._version, sum_gx._version),
                                        self.card, placed))

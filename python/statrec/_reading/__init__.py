@@ -1,1 +1,1 @@
-"""Readers of run files: by libstatrec, or by h5py where it is missing."""
+"""Readers of run files: by libstatrec, or by h5py if libstatrec is missing."""

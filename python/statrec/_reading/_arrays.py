@@ -1,4 +1,4 @@
-"""Numbers to and from the library: NumPy where it is installed, array.array and lists without.
+"""Numbers to and from the library: NumPy if it is installed, else array.array and lists.
 
 Nothing here imports numpy before the first array is made.
 """
@@ -13,7 +13,7 @@ _DOUBLES = ("d", "<d", "=d", "@d")
 
 @functools.lru_cache(maxsize=None)
 def numpy():
-    """The module, or None where it is not installed."""
+    """The module, or None if it is not installed."""
     try:
         import numpy as module
     except ImportError:
@@ -77,7 +77,8 @@ def _converted(value, count, what):
 # -- from the library -------------------------------------------------------------------------
 
 def read(fill, typecode, shape):
-    """What fill(address) writes: NumPy array [shape], or array.array; of two dimensions a list.
+    """The numbers that fill(address) writes: NumPy array [shape], or array.array; for two
+    dimensions a list.
 
     typecode: "f", "d", "i" or "q", as in array.array.
     """

@@ -1,7 +1,7 @@
 """Run files read by h5py, where libstatrec does not load: the same answers as _native_reader.py.
 
-Finished files, and what a writer that was killed had committed. It does not hold values against
-their checksums, and reads no second copy of damaged parts.
+Reads finished files, and committed rows of a killed writer. It verifies no checksums, and reads no
+backup copy of damaged parts.
 """
 import ctypes
 import math
@@ -52,7 +52,7 @@ _UNITS = {"images": "nats per image", "pairs": "nats per token"}
 
 
 def _old_method(norm):
-    """What a site of this norm was in the first version."""
+    """The method of a site with this norm in the first version."""
     method = {"axis": "-", "uses": "", "family": "none", "constants": _OLD_CONSTANTS.get(norm, ""),
               "layer_scale_own": int(norm in _OLD_SCALED)}
     for norms, axis, uses, family in _OLD_METHODS:
@@ -74,7 +74,7 @@ def _copied(array, where):
 
 
 def _open(h5py, path):
-    """The h5py.File; of a writer that was killed what it had committed."""
+    """The h5py.File; after a killed writer, its committed rows."""
     try:
         return h5py.File(path, "r", locking=False)
     except OSError:
@@ -141,7 +141,7 @@ class Reader:
         return sites
 
     def _rows(self, group, committed, optional=()):
-        """Rows that every column of a group has, at most what was committed."""
+        """Rows that every column of a group has, at most the committed ones."""
         columns = [column for name, column in self.file[group].items() if name not in optional]
         counts = [column.shape[0] for column in columns]
         return min([int(self.file[f"state/committed_{committed}"][()]), *counts])
@@ -170,7 +170,7 @@ class Reader:
         return dict(self._info)
 
     def damage(self):
-        """No lines: h5py raises an error where it meets damage."""
+        """No lines: h5py raises an error at damage."""
         return []
 
     def sites(self):

@@ -49,19 +49,19 @@ class Reader:
     # -- calls --------------------------------------------------------------------------------
 
     def _call(self, name, *arguments):
-        """What the function of this name returns for this file."""
+        """The result of the function with this name for this file."""
         with locked():
             return getattr(library(), name)(self._handle.pointer, *arguments)
 
     def _read(self, name, *arguments):
-        """The same of functions that return a status."""
+        """The same for functions that return a status."""
         why = _abi.Failure()
         if self._call(name, *arguments, ctypes.byref(why)):
             raise error_of(why)
 
     @staticmethod
     def _several(ask):
-        """What ask(0), ask(1), ... return, until it is None."""
+        """The results of ask(0), ask(1), ... before the first None."""
         found = []
         while True:
             thing = ask(len(found))

@@ -1,1 +1,1 @@
-"""What statrec.watch does at a layer: hooks, sums, passes of a step, rows of the file."""
+"""statrec.watch at a layer: hooks, sums, passes of a step, rows of the file."""

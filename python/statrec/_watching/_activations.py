@@ -5,7 +5,7 @@ Over all entries of the valid rows of x, the tensor that the site normalizes, as
 and the share of saturated inputs; further the 99.9 % quantile, the kurtosis and the root mean
 square of rows. Massive activations: Sun et al., COLM 2024, arXiv 2402.17762.
 
-Quantiles are those of a histogram by the bits of |x| as float32, exponent and five bits of the
+Quantiles come from a histogram by the bits of |x| as float32, exponent and five bits of the
 mantissa: within 1/32 of the value. Histograms add up, and central moments do by the formulas of
 Pébay, SAND2008-6212, so that merged passes are one batch.
 """
@@ -46,7 +46,7 @@ def as_rows(x, first, width, index):
 
 def normalized(module, gain, bias, y):
     """xhat = (y - bias)/gain of rows y [R, d] of one of torch's row norms, and where gain is not 0;
-    (None, None) of other modules: the line of saturated inputs is theirs alone."""
+    (None, None) for other modules: the line of saturated inputs is theirs alone."""
     if not isinstance(module, _ROW_NORMS):
         return None, None
     y = y.double() if bias is None else y.double() - bias.detach().double().reshape(-1)
@@ -56,7 +56,7 @@ def normalized(module, gain, bias, y):
 
 
 class Counts:
-    """What is known of one or several passes: numbers that add up."""
+    """Counts of one or several passes, which add up."""
 
     def __init__(self, x, xhat=None, judged=None):
         """x [rows, width] of one pass; xhat, judged: of `normalized`."""
@@ -72,7 +72,7 @@ class Counts:
             self._judge(wide, xhat, judged)
 
     def _judge(self, x, xhat, judged):
-        """below, judged: saturated inputs of so many."""
+        """below, judged: number of saturated inputs, and of inputs."""
         median = _quantile(self.histogram.cpu(), 1, 2)
         small = x.abs() <= median
         fits = small & judged

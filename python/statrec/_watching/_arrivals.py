@@ -1,7 +1,7 @@
-"""Which backward passes of a step count, where a forward pass has several of them.
+"""Which backward passes of a step count, if a forward pass has several of them.
 
-g of a forward pass is the gradient of the loss: the sum over the backward() calls of the step. What
-torch.autograd.grad() makes counts where no backward() comes, once for a forward pass.
+g of a forward pass is the gradient of the loss: the sum over the backward() calls of the step.
+Gradients of torch.autograd.grad() count if no backward() comes, once for a forward pass.
 """
 import copy
 import math

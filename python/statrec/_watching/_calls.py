@@ -37,7 +37,7 @@ class Call:
 
 
 class Listening(TorchFunctionMode):
-    """Calls hear(Call) for each of these functions; what it returns, if not None, is the result."""
+    """Calls hear(Call) for each of these functions; its return value, if not None, is the result."""
 
     def __init__(self, hear):
         super().__init__()

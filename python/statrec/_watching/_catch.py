@@ -15,7 +15,7 @@ saving = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda 
 
 def source_of(output, observed):
     """The tensor whose node stays, and which of its dimensions are the output's, or None: the same in the same
-    order, or as many elements. What is done in place to a view replaces the view's node."""
+    order, or as many elements. An in-place operation on a view replaces the view's node."""
     base = output._base if output._is_view() and not observed else None
     if base is None or base.grad_fn is None or base.numel() != output.numel():
         return output, None
@@ -27,7 +27,7 @@ def source_of(output, observed):
 
 @functools.lru_cache(maxsize=256)
 def _order(base, output):
-    """Where dimensions (size, stride) of the output are among those of base; None: it is no permutation of them."""
+    """The index in base of each dimension (size, stride) of the output; None: it is no permutation of them."""
     left, order = list(base), []
     for one in output:
         if one not in left:
@@ -69,7 +69,7 @@ def as_known(tap, module, args, output):
 
 
 class Catch:
-    """A forward pass that waits for its backward pass. gain: that of this pass, which torch.func.functional_call
+    """A forward pass that waits for its backward pass. gain: the gain of this pass, which torch.func.functional_call
     may have given to the module."""
 
     def __init__(self, tap, x, layout, gain):
@@ -92,7 +92,7 @@ class Catch:
         node.register_prehook(self.before)
 
     def before(self, grads):
-        """Prehook of the node: g is there, x still is as it was."""
+        """Prehook of the node: g exists, x is unchanged."""
         g, x, shared = grads[self.output], self.x, self.tap.shared
         if g is None:
             return
@@ -146,8 +146,7 @@ class Catch:
             self.norm_rows(tap, site, g, x)
 
     def norm_rows(self, tap, site, g, x):
-        """What the Pass that came just now lacks: the squares of row norms, of g and x as Layout
-        makes them."""
+        """Adds the squares of row norms to the latest Pass, from g and x as Layout makes them."""
         kept = tap.passes[-1]
         if site.groups and not self.layout.planes:
             g, x = (_sums.planes(one, self.shape[0]) for one in (g, x))

@@ -1,4 +1,4 @@
-"""What a forward and a backward pass of a site have left, until the step ends."""
+"""Results of a forward and a backward pass of a site, until the step ends."""
 import torch
 
 from .. import _native
@@ -39,7 +39,7 @@ class Stored:
         self.known, self.to = None, []
 
     def fill(self, kind, tensors, gamma, counts, serial):
-        """The Pass. tensors: five, of which the last may be None; rows of what is None stay."""
+        """The Pass. tensors: five; the last may be None, and its rows stay."""
         told, has_last, has_gamma = self.told, tensors[4] is not None, gamma is not None
         if (has_last, has_gamma) != self.known:
             self.known = has_last, has_gamma

@@ -1,6 +1,6 @@
-"""Scalars of sites that are computed here and not by the recorder: of merged passes the single ones
-(_own_rows.py), how running means moved (_momentum.py), sizes of activations (_activations.py), and with
-forward=True the distance from the statistics of the data before (_forward.py)."""
+"""Scalars of sites that are computed here and not by the recorder: single passes of merged ones (_own_rows.py), how
+running means moved (_momentum.py), sizes of activations (_activations.py), and with forward=True the distance from the
+statistics of the data before (_forward.py)."""
 from . import _activations, _forward, _momentum, _own_rows
 
 
@@ -21,8 +21,8 @@ class Derived:
             _activations.declare(recorder)
 
     def of_modules(self, taps, running):
-        """Declares what depends on whether modules have running statistics of their own. running: those by
-        site."""
+        """Declares the scalars that depend on whether modules have their own running statistics. running: the
+        statistics by site."""
         if self._recorder is None:
             return
         if self._forward:
@@ -37,11 +37,11 @@ class Derived:
         return self._recorder is not None and self._every > 0 and rest == 0 and due % self._every == 0
 
     def running(self, before):
-        """Running statistics that the rows of a step are compared with. before: those of the modules."""
+        """Running statistics that the rows of a step are compared with. before: the modules'."""
         return {**self._source, **before} if self._source else before
 
     def scalars(self, own, hosts, before, after):
-        """{scalar: {site name: number}} of a step. own: HostPasses of this process; hosts: those of all ranks;
+        """{scalar: {site name: number}} of a step. own: HostPasses of this process; hosts: HostPasses of all ranks;
         before, after: running statistics [2, width] by site."""
         found = {}
         if self._own is not None:

@@ -1,4 +1,4 @@
-"""What torch's autograd engine runs: backward(), whose gradients are the loss's, or torch.autograd.grad().
+"""The kind of run of torch's autograd engine: backward(), whose gradients are the loss's, or torch.autograd.grad().
 
 A run that accumulates gradients in leaves is a backward(). torch.autograd.grad() accumulates none: a gradient
 penalty, a second derivative, or the gradient of something else than the loss.
@@ -11,7 +11,7 @@ _known = _keeps is not None and all(hasattr(_C, name) for name in _FUNCTIONS)
 
 PLAIN = (True, False)  # backward() that frees the graph
 NO_TASK = -1  # outside of a run
-# The number of the run; None: this torch does not say.
+# The number of the run; None: this torch does not have it.
 task = _C._current_graph_task_id if _known else lambda: None
 
 

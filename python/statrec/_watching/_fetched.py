@@ -10,7 +10,7 @@ _NAN = math.nan
 
 
 def failed(numbers):
-    """What `fetched` returns in place of a step that could not be had."""
+    """The value of `fetched` for a step that could not be fetched."""
     return [], [_NAN] * len(numbers), {}, {}, {}
 
 

@@ -1,11 +1,11 @@
 """watch(..., forward=True): forward passes are recorded as they come, without waiting for backward.
 
 Every pass of a site counts, in training or evaluation mode, with gradients or without, also in
-torch.inference_mode(). Recorded are the moments of the module's input x, as in training, and the
-size of x in scalars of each site: extremes, quantiles, kurtosis, the share of entries that are not
+torch.inference_mode(). It records the moments of the module's input x, as in training, and the size
+of x in scalars of each site: extremes, quantiles, kurtosis, the share of entries that are not
 finite. The discrepancy to the running statistics follows from the moments and the module's buffers;
-where modules have buffers when watch() is called, a second one is against those: adaptation to test
-batches moves or removes the buffers. Of gradients nothing is recorded.
+if modules have buffers when watch() is called, a second one is against these: adaptation to test
+batches moves or removes the buffers. Gradients are not recorded.
 """
 import contextlib
 
@@ -70,8 +70,8 @@ class Sizes:
             self.least, self.most = min(self.least, other.least), max(self.most, other.most)
 
     def numbers(self):
-        """{name of SCALARS: number}. x_row_rms is that of whole rows: without it where entries are
-        not finite."""
+        """{name of SCALARS: number}. x_row_rms covers whole rows: missing if entries are not
+        finite."""
         found = {"x_nonfinite": 1 - self.finite / self.total}
         if self.counts is None:
             return found
@@ -98,7 +98,7 @@ class ForwardTap(_taps.Tap):
 
     def _look(self, module, args, output):
         if self.order is None and self.site.own_running and not module.training:
-            self.site.alpha = 1.0  # the running statistics stand still
+            self.site.alpha = 1.0  # the running statistics do not move
         with plain():
             x = self._input(args, output)
             layout = None if x is None else self._layout(x)

@@ -1,5 +1,5 @@
-"""What the host gives to step(), evaluate() and the declarations. A wrong argument raises an error with its
-name before anything reaches the recorder, which would end with it; recording continues."""
+"""Arguments of step(), evaluate() and the declarations. A wrong argument raises an error with its name before anything
+reaches the recorder, which would end with it; recording continues."""
 from __future__ import annotations
 
 import math
@@ -18,8 +18,8 @@ def _refused(kind, what, wanted, got):
 
 
 def number(value, what, low=-math.inf, whole=False):
-    """None, or a number of at least `low`; whole: one that becomes an integer. The value of a tensor is not
-    looked at: one on a GPU would have to be waited for."""
+    """None, or a number of at least `low`; whole: one that becomes an integer. The value of a tensor is not read: a
+    GPU would have to be waited for."""
     if value is None or type(value) is float and low == -math.inf:
         return
     shape = getattr(value, "shape", ())
@@ -80,7 +80,7 @@ def metrics(values, declared):
 
 
 def declaration(what, name, unit, definition, declared, late):
-    """What a metric or scalar is declared by. late: whether a step has been recorded."""
+    """The arguments of a metric's or scalar's declaration. late: whether a step has been recorded."""
     text(unit, f"{what}: unit", 63)
     text(definition, f"{what}: definition", 511)
     if not isinstance(name, str):

@@ -48,14 +48,15 @@ class _Dict(OrderedDict):
 
 
 class Handle:
-    """Of a hook of ours; before: it comes before the forward pass. options: of torch's function."""
+    """Handle of one of our hooks; before: it runs before the forward pass. options: of torch's
+    function."""
 
     def __init__(self, module, hook, before=False, **options):
         self._module, own = weakref.ref(module), vars(module)
         for name in _DICTS:
             if (
                 type(own.get(name)) is OrderedDict and not own[name]
-            ):  # handles of other hooks know their dict
+            ):  # handles of other hooks refer to their dict
                 own[name] = _Dict()
         register = module.register_forward_pre_hook if before else module.register_forward_hook
         self._handle = register(hook, **options)

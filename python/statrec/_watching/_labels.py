@@ -1,4 +1,4 @@
-"""Labels of steps, as the domain or the client that a batch is from: watch(..., labels=NAMES).
+"""Labels of steps, such as the domain or the client of a batch: watch(..., labels=NAMES).
 
 The file has the number of a step's label as a custom scalar, and the names in its definition: a
 file holds numbers alone, and its datasets are created before the first step.
@@ -43,7 +43,7 @@ def number(labels, label) -> Any:
 
 
 def names(text):
-    """The names that a definition has; none of a scalar that somebody else has declared."""
+    """The names in a definition; none for a scalar that another program has declared."""
     return text[len(_BEGIN):].split(",") if text.startswith(_BEGIN) else []
 
 

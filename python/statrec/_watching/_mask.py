@@ -12,7 +12,7 @@ class Mask:
         self._index = {}
 
     def fitted(self, rows_shape):
-        """valid for rows of this shape; None: it does not speak of them. ValueError: no fit."""
+        """valid for rows of this shape; None: it does not cover them. ValueError: no fit."""
         valid, shape = self.valid, tuple(rows_shape)
         if valid.shape == shape:
             return valid

@@ -1,9 +1,8 @@
 """How far the running mean of a batch norm moved in a step, as two sums of each site.
 
-Over steps v = sum mu_moved / sum mu_apart is the effective momentum: 1 - alpha where the buffers
-are updated once a step, 1 - alpha^k where k passes of (nearly) the same batch update them, 0 where
-they stand still. Vectors are recorded in few steps, and mu of consecutive steps is needed: hence
-scalars.
+Over steps v = sum mu_moved / sum mu_apart is the effective momentum: 1 - alpha if the buffers are
+updated once a step, 1 - alpha^k if k passes of (nearly) the same batch update them, 0 if they do
+not move. Vectors are recorded in few steps, and mu of consecutive steps is needed: hence scalars.
 """
 from .. import _native
 from . import _passes

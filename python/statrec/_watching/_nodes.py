@@ -1,11 +1,11 @@
 """Batch norm by its autograd node: what the node has made itself is taken, no tensor is read.
 
 The node of BatchNorm1d, 2d and 3d in training has the batch's mean and 1/s, s = sqrt(variance +
-eps), and its backward pass makes sum g (the gradient of bias) and sum g xhat (of weight), of this
-call alone: accumulation and shared modules do not mix them. Copying d numbers is all there is to
+eps), and its backward pass computes sum g (the gradient of bias) and sum g xhat (of weight), for this call alone:
+accumulation and shared modules do not mix them. Copying d numbers is all there is to
 do; sum g^2 wants a pass over g (square).
 
-Where that is not exact enough the tensors are read (_sums). On the CPU torch sums
+If that is not exact enough, the tensors are read (_sums). On the CPU torch sums
 
 planes [N, C, L]  in double or in short chains: like _sums.
 rows [R, d]       one after the other in the tensor's own precision. Of float32 against float64:
@@ -23,9 +23,9 @@ Both round the mean to single precision: sum g xhat is off by 5e-7 sum g for eac
 mean, so that means of up to _MEAN deviations are taken.
 
 variance = 1/inverse^2 - eps is right to 2.4e-7 (1 + eps/variance): not taken where a feature's
-variance is below eps/_EPS (dead features, too). Looking costs as much as all else, so a site that
-was within a quarter of these limits in the step before is not looked at (trust). On other devices the
-host would have to wait: _believed.py has what was measured there, and _cards.py looks a step later.
+variance is below eps/_EPS (dead features, too). The check costs as much as all else, so a site within a quarter of
+these limits in the step before is not checked (trust). On other devices the host would have to wait: _believed.py has
+measurements of them, and _cards.py checks a step later.
 """
 import time
 
@@ -107,7 +107,7 @@ def trust(taps, hosts):
 
 
 def _failing(true, hosts):
-    """Sites where it is not true of all features of all passes."""
+    """Sites at which some feature of some pass fails the check."""
     if bool(true.all()):
         return ()
     return [one.site for one in hosts
@@ -142,7 +142,7 @@ def as_usual(tap, module, output):
 
 
 def caught(tap, module, output):
-    """Whether the node of this output will tell: a NodeCatch waits at it."""
+    """Whether the node of this output has the sums: a NodeCatch waits at it."""
     node, own = output.grad_fn, module._parameters
     if type(node) is not tap.node_type:
         if node is None or node.name() not in _NAMES:
@@ -165,15 +165,14 @@ def _wait(tap, node, mean, inverse, call):
 
 
 class Call:
-    """What a call of a module looked like from outside, its Layout, and its rows, samples and padded
-    rows."""
+    """A call of a module as seen from outside: its Layout, its rows, samples and padded rows."""
     __slots__ = ("weight", "bias", "shape", "stride", "dtype", "counts", "layout", "plain")
 
     def __init__(self, tap, weight, bias, output):
         self.weight, self.bias = weight, bias
         self.shape, self.stride, self.dtype = output.shape, output.stride(), output.dtype
         self.layout = _sums.Layout(output.detach(), tap.width, True)
-        # what libstatrec reads in place: the parameters' gradients have their type
+        # types that libstatrec reads in place: the parameters' gradients have their type
         self.plain = (self.layout.native is not None and weight.dtype is output.dtype
                       and weight.is_contiguous())
         samples = self.shape[0] if len(self.shape) > 2 else 0
@@ -183,7 +182,7 @@ class Call:
 class NodeCatch:
     """A forward pass that waits for the backward pass of its node.
 
-    What it does is little; what costs is that the processor has not seen it for a while.
+    It does little; its cost is that the code is no longer in the processor's cache.
     """
     __slots__ = ("tap", "mean", "inverse", "call", "serial")
 
@@ -193,7 +192,7 @@ class NodeCatch:
         self.tap, self.mean, self.inverse, self.call = tap, mean, inverse, call
 
     def __call__(self, inputs, grads):
-        """Hook behind the node: gradients of x, weight and bias."""
+        """Hook after the node: gradients of x, weight and bias."""
         mean, tap = self.mean, self.tap
         shared = tap.shared
         if mean is None or not shared.on or self.serial <= shared.begun:

@@ -1,4 +1,4 @@
-"""What a run says of its steps: each warning once, and for the file why sites have no rows."""
+"""Warnings about the steps of a run, each once, and for the file the reasons why sites have no rows."""
 from __future__ import annotations
 
 import sys
@@ -78,7 +78,7 @@ class Notices:
             print(f"statrec: {path}: {self._unseen}; statrec.register or statrec.tap", file=sys.stderr)
 
     def step(self, taps, shared, passes):
-        """What is remarkable about the passes of a step."""
+        """Notes unusual passes of a step."""
         missing = [tap for tap in taps if tap.misfit is not None or tap.captured and not tap.passes]
         for tap in missing:
             self._misfit(tap)
@@ -140,8 +140,8 @@ class Notices:
         return "" if steps >= self._steps else f" in {steps} of {self._steps} steps"
 
     def not_recorded(self):
-        """What lacks passes, in how many steps and why, for the file: "not recorded in 1 of 2 steps: 'NAME' and
-        3 more: REASON"."""
+        """Sites without passes, in how many steps and why, for the file: "not recorded in 1 of 2 steps: 'NAME' and 3
+        more: REASON"."""
         if not self._full and self._empty:
             return f"nothing is recorded: {list(self._empty)[-1]}"
         told = [f"nothing is recorded{self._part(steps)}: {why}" for why, steps in self._empty.items()]

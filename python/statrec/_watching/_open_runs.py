@@ -14,7 +14,7 @@ def add(run, recorder):
     would give its file back in the first, before the run closes it; so it is held from here until then."""
     runs.add(run)
     weakref.finalize(run, _release, recorder).atexit = False
-    if not _registered:  # after the first recorder: what is registered last ends first
+    if not _registered:  # after the first recorder: the function registered last runs first
         _registered.append(atexit.register(_close))
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_forked)

@@ -1,7 +1,7 @@
 """Statistics of single passes where repeat="merge" makes one batch of several.
 
 A batch norm normalizes each pass by the rows of that pass. The discrepancy between its batch and
-running statistics (Wang, Wu and Huang, NeurIPS 2022, section 3) is therefore that of its own rows,
+running statistics (Wang, Wu and Huang, NeurIPS 2022, section 3) is therefore about its own rows,
 and merged rows make it smaller by the root of their number. The scalars here are means over the
 passes of a step; mu and sigma2 are the running statistics from before the step, as in tid_mean.
 """
@@ -61,9 +61,9 @@ class OwnRows:
     def scalars(self, own, whole, running):
         """{scalar: {site name: number}} of a step.
 
-        own: HostPasses of this process; whole: those of all ranks; running: [2, width] by site, of
-        modules that have running statistics themselves. A SyncBatchNorm normalizes the rows of all
-        ranks, whose passes are known where each rank had a single one.
+        own: HostPasses of this process; whole: HostPasses of all ranks; running: [2, width] by
+        site, for modules with their own running statistics. A SyncBatchNorm normalizes the rows of
+        all ranks, whose passes are known where each rank had a single one.
         """
         found, whole = {name: {} for name in SCALARS}, _by_site(whole)
         for site, passes in _by_site(own).items():

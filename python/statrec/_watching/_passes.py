@@ -14,8 +14,8 @@ MEAN, VARIANCE, MEAN_SQUARE, SUM_G, SUM_GC, SUM_GG, GAMMA = range(7)
 
 
 class HostPass:
-    """Sums of one pass. block [7, W]: columns start to start + width are this pass's. bounds: the least
-    variance and the largest mean^2/variance, or None where nobody has looked. squares: whether sum g^2 is known."""
+    """Sums of one pass. block [7, W]: columns start to start + width are this pass's. bounds: the least variance and
+    the largest mean^2/variance, or None if not computed. squares: whether sum g^2 is known."""
     __slots__ = ("site", "rows", "samples", "padded", "block", "start", "width", "has_gamma", "bounds", "squares")
 
     def __init__(self, site, counts, block, start, width, has_gamma):
@@ -119,8 +119,8 @@ def _leaf_counts(passes):
 # -- by the library ---------------------------------------------------------------------------
 
 class Blocks:
-    """HostPasses of passes whose sums are in blocks on the CPU, by one call of the library. What is prepared
-    for it stays while a step has the passes of the step before."""
+    """HostPasses of passes whose sums are in blocks on the CPU, by one call of the library. Its arguments stay
+    prepared while a step has the passes of the step before."""
 
     def __init__(self):
         self._passes = self._like = self._joined = self._hosts = None
@@ -213,7 +213,7 @@ def row_norms(normed, fetched, scale):
 
 
 def add_squares(found, site, two):
-    """Adds the squares of row norms of a pass to those of the site's other passes, {site name: pair}."""
+    """Adds the squares of a pass's row norms to the site's other passes, {site name: pair}."""
     (dx, direct), share, name = two, site.share, site.name
     if name in found:
         before = found[name]
@@ -223,7 +223,7 @@ def add_squares(found, site, two):
 
 
 def roots(found, scale):
-    """What row_norms returns, of squares of add_squares."""
+    """The result of row_norms, from squares of add_squares."""
     if not found:
         return {}
     return {name: {site: math.sqrt(pair[place]) / scale for site, pair in found.items()}

@@ -1,4 +1,4 @@
-"""What a module of unknown code computes, found by running a copy of it once on random numbers.
+"""Finds the formula of a module of unknown code: runs a copy of it once on random numbers.
 
 The copy's parameters and buffers are random, in double. Two questions:
 
@@ -25,7 +25,7 @@ from . import _calls
 
 # norm, family, axis, uses: as in /sites. first: features are dimension 1. gain: function of the
 # module, or None. calls: record the functional calls within it. frozen: y uses the buffers. alpha: weight of the
-# old running mean, NaN where it has none or a varying one. share: as Site.share.
+# old running mean, NaN if it has none or a varying one. share: as Site.share.
 Finding = collections.namedtuple("Finding", "norm family axis uses first trailing width eps gain "
                                             "calls frozen alpha share", defaults=(math.nan, 1.0))
 
@@ -75,8 +75,8 @@ def _copied(name):
 
 
 def _comparable(value):
-    """What equals that of another value only where both mean the same; TypeError for objects with a state that
-    cannot be read."""
+    """A key that is equal for two values only if both mean the same; TypeError for objects with a state that cannot be
+    read."""
     if value is None or type(value) in _PLAIN:
         return type(value), value
     if type(value) in (list, tuple, dict):
@@ -94,7 +94,7 @@ def _tensors(module):
 
 
 def class_of(module):
-    """Its class as its author wrote it: FSDP2 puts a class of its own before it."""
+    """Its class as its author wrote it: FSDP2 puts its own class before it."""
     kinds = type(module).__mro__
     at = next((i for i, kind in enumerate(kinds) if kind.__name__ == "FSDPModule"), -1)
     return kinds[at + 1]
@@ -102,8 +102,8 @@ def class_of(module):
 
 def _random_copy(module):
     """A copy in double with random parameters and buffers, in training mode, without hooks and
-    without a forward that somebody has put into it: these would run the host's module. Of tensors
-    only shapes are read, so that they may be sharded or on the meta device."""
+    without a replaced forward: these would run the host's module. Only shapes of tensors are read,
+    so that they may be sharded or on the meta device."""
     twin = class_of(module).__new__(class_of(module))
     torch.nn.Module.__init__(twin)
     twin.__dict__.update({name: copy.deepcopy(value) for name, value in vars(module).items() if _copied(name)})
@@ -164,7 +164,7 @@ def _apart():
 
 
 def features_first(module):
-    """Whether the features of its input are dimension 1, told by which random input it accepts;
+    """Whether the features of its input are dimension 1, found by the random input that it accepts;
     None: it accepts none."""
     _must_have_shapes(module)
     try:

@@ -2,8 +2,8 @@
 
 Each rank merges its own passes of a step; what rank 0 writes is one pass of every rank. With
 DistributedDataParallel the loss that is minimised is the mean over ranks, so the sums of g are
-divided by the number of ranks: they are those of one process with all rows and the mean loss. The
-loss that is written is this mean, too.
+divided by the number of ranks: they equal the sums of one process with all rows and the mean loss.
+The loss that is written is this mean, too.
 """
 import math
 
@@ -27,7 +27,7 @@ class Alone:
 
     @staticmethod
     def agree(work):
-        """What work() returns."""
+        """The result of work()."""
         return work()
 
 
@@ -41,7 +41,7 @@ class Merging:
         self.told, self.writes = f"all of {self.world}{buffers}", self.rank == 0
 
     def agree(self, work):
-        """What work() returns on rank 0, which alone has the file; its error ends all ranks."""
+        """The result of work() on rank 0, which alone has the file; its error ends all ranks."""
         told, error = [None, ""], None
         if self.writes:
             try:
@@ -59,7 +59,7 @@ class Merging:
         return torch.device("cuda", torch.cuda.current_device()) if nccl else torch.device("cpu")
 
     def _packed(self, sites, passes, norms, sound, loss):
-        """[3 + sum over sites of (6 + 7 width)] doubles, of which the first are the head."""
+        """[3 + sum over sites of (6 + 7 width)] doubles; the first ones are the head."""
         by_site = {}
         for one in passes:
             if one.rows > 0:
@@ -133,10 +133,11 @@ class Merging:
 
 
 def choose(ranks, sites, group=None):
-    """What `ranks` of watch() means here: "merge", "own", or None for what fits the sites.
+    """The meaning of `ranks` of watch() here: "merge", "own", or None for the one that fits the
+    sites.
 
-    The text for the file also says where running statistics are not synchronized: a BatchNorm under
-    DistributedDataParallel is evaluated with those of rank 0's batches.
+    The text for the file also names sites whose running statistics are not synchronized: a
+    BatchNorm under DistributedDataParallel is evaluated with rank 0's.
     """
     if ranks not in (None, "merge", "own"):
         raise ValueError(f'ranks: "merge" or "own" is wanted, got {ranks!r:.80}')

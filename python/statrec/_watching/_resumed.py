@@ -8,8 +8,8 @@ from .._library import Error, recorded_here, recorded_twice
 
 
 def checked(path, start, sites):
-    """Which rows go on: source, the file to copy; its last step, widths by site and metrics; start, the steps before
-    this run. path: of the run; start: as given, or None; sites: those of the model.
+    """The rows to continue: source, the file to copy; its last step, widths by site and metrics; start, the steps
+    before this run. path: the run's; start: as given, or None; sites: the model's.
 
     Error for a file that is not there, cannot be read, or has other sites."""
     if recorded_here(path):
@@ -21,7 +21,7 @@ def checked(path, start, sites):
 
 
 def _found(path):
-    """What is in PATH.part, as statrec resume reads it first, or in PATH."""
+    """The run in PATH.part, which statrec resume reads first, or in PATH."""
     names = [name for name in (path + ".part", path) if os.path.exists(name)]
     if not names:
         raise Error(f"{path}: resume=True: there is no such run file", "io", "leave resume out to begin a run")
@@ -43,8 +43,8 @@ def _read(path):
 
 
 def _agreed(path, known, sites):
-    """{name: features} of the file's sites; Error where they are not those of the model. A tensor of statrec.tap
-    has no module: its site is known when it is given."""
+    """{name: features} of the file's sites; Error if they differ from the model's. A tensor of statrec.tap has no
+    module: its site is known when it is given."""
     here, there = {site.name: site for site in sites}, {site.name: site for site in known}
     gone = [site.name for site in known if site.name not in here and site.norm != "none"]
     new = [name for name, site in here.items() if site.width is not None and name not in there]

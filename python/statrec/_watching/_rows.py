@@ -1,4 +1,4 @@
-"""What statrec.watch writes: the sites at the first step, and a row of each step."""
+"""Writes the rows of statrec.watch: the sites at the first step, and a row of each step."""
 import math
 
 from .._nearest import nearest
@@ -15,9 +15,9 @@ def number(value):
 
 
 class Rows:
-    """Calls the methods of a Recorder. taps: those of the run, whose list grows until the sites are
-    declared. resumed: of _resumed.checked, or None: the rows before the first step come from its file. forward: the
-    passes have no gradients."""
+    """Calls the methods of a Recorder. taps: the run's, whose list grows until the sites are declared. resumed: of
+    _resumed.checked, or None: the rows before the first step come from its file. forward: the passes have no
+    gradients."""
 
     def __init__(self, recorder, taps, repeat, norms, resumed, forward=False):
         self._recorder, self._taps = recorder, taps
@@ -27,11 +27,11 @@ class Rows:
         self._sites, self._scalars, self.declared = {}, {}, False
         self._settled = None  # taps in the order of the file
         self.silent = set()  # sites without rows up to now
-        self.full, self.lacking = 0, {}  # steps with rows; {site: those in which it has none}
+        self.full, self.lacking = 0, {}  # steps with rows; {site: steps in which it has none}
 
     @property
     def resumes(self):
-        """Whether a file goes on."""
+        """Whether a file is continued."""
         return self._resumed is not None
 
     @property
@@ -44,7 +44,7 @@ class Rows:
         _given.declaration("scalar", name, unit, definition, self._scalars, late)
 
     def declare_scalar(self, name, unit, definition, scope, writes):
-        """A scalar of the host's own. writes: whether this process has the file."""
+        """A custom scalar. writes: whether this process has the file."""
         if scope not in ("step", "site"):
             raise ValueError(f'scope: "step" or "site" is wanted, got {scope!r:.80}')
         if name in _STEP_ARGUMENTS:
@@ -70,7 +70,7 @@ class Rows:
                 _given.number(one, f"step: {name}[{site!r:.80}]")
 
     def settle(self):
-        """The sites are those of now, whenever they are declared: [(site, width)]."""
+        """The sites are the present ones, whenever they are declared: [(site, width)]."""
         if self._recorder is not None:
             self._settled = self._ordered()
         for tap in self._taps:
@@ -95,7 +95,7 @@ class Rows:
             self.evaluate(*one)
 
     def _ordered(self):
-        """Taps that have a width, in the order of the file that goes on, or of their first forward passes."""
+        """Taps with a width, in the order of the continued file, or of their first forward passes."""
         seen, last = [tap for tap in self._taps if tap.width is not None], len(self._taps)
         if not self._resumed:
             return sorted(seen, key=lambda tap: last if tap.order is None else tap.order)
@@ -159,7 +159,7 @@ class Rows:
         return passes
 
     def _put_forward(self, hosts):
-        """Passes without gradients, those of a site as one: the recorder merges backward passes."""
+        """Passes without gradients, a site's passes as one: the recorder merges backward passes."""
         passes = {}
         for one in hosts:
             if one.rows > 0:
@@ -173,7 +173,7 @@ class Rows:
                                        one.padded)
 
     def _withhold(self, hosts):
-        """The recorder does not derive what is unknown of a site (Site.unknown)."""
+        """The recorder does not derive unknown scalars of a site (Site.unknown)."""
         for one in hosts:
             for name, always in one.site.unknown.items():
                 if one.rows > 0 and (always or one.padded > 0):

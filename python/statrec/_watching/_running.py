@@ -7,8 +7,8 @@ from ._caught import copy_all
 
 
 class Kept(dict):
-    """{site: [2, width]}. block: [2, W], those of all sites side by side in this order, or None. places:
-    {site: (address of the mean, bytes from there to the variance)} of sites whose block stays."""
+    """{site: [2, width]}. block: [2, W], all sites side by side in this order, or None. places: {site: (address of the
+    mean, bytes from there to the variance)} of sites whose block stays."""
     block = None
     places: dict = {}
 
@@ -32,8 +32,8 @@ class Keeper:
         self._seen = None  # (taps, [(their modules' buffers, mean, variance)], the tensors) of a copy
 
     def kept(self, taps):
-        """A Kept of the taps whose modules have them, copied by one call for all on the CPU. What
-        was kept by the call before stays as it is."""
+        """A Kept of the taps whose modules have them, copied by one call for all on the CPU. The
+        result of the previous call stays unchanged."""
         if self._seen is not None and self._same(taps):
             return self._copied(self._places, self._seen[2], {})
         places, tensors, away, seen = [], [], {}, []
@@ -97,6 +97,6 @@ def on_cpu(kept):
 
 
 def initial(taps):
-    """What a lazy module starts with, by site: it had no buffers before its first forward pass."""
+    """Initial values of lazy modules, by site: they had no buffers before their first forward pass."""
     return {tap.site: torch.tensor([[0.0], [1.0]], dtype=torch.float64, device="cpu").repeat(1, tap.width)
             for tap in taps if tap.width is not None}

@@ -1,4 +1,4 @@
-"""What a module is to the recorder: which modules of a model are sites, and what they normalize."""
+"""Modules as sites of a recorder: which modules of a model are sites, and what they normalize."""
 import collections
 import copy
 import fnmatch
@@ -15,24 +15,24 @@ _NAME_BYTES = 63  # SR_NAME_SIZE with its end
 
 
 class Site:
-    """A module, and what its site in the file says of it.
+    """A module, and the properties of its site in the file.
 
-    width: features, or None until the first forward pass tells. first: features are dimension 1,
+    width: features, or None before the first forward pass. first: features are dimension 1,
     otherwise the last `trailing` dimensions. own_running: running_mean and running_var are the
-    module's. at_output: the tensor is what the module returns, not what it is given. gain: function
-    of the module, or None. groups: of each sample that a row norm takes together, 0 for rows of
-    their own, None where that is not known. share: 1, or another one where a row is not divided by a mean
-    of squares: s^2 = (mean of squares + share eps)/share. unknown: {scalar that does not follow from the sums: True, or
-    False where it does without padding}. calls: the functional norms within the module are recorded, not its own
-    input and output. named: {statistic of the file: buffer} of running
+    module's. at_output: the tensor is the module's output, not its input. gain: function
+    of the module, or None. groups: groups of each sample that a row norm normalizes together, 0 for separate rows,
+    None if unknown. share: 1, or another one where a row is not divided by a mean of squares: s^2 = (mean of squares +
+    share eps)/share. unknown: {scalar that does not follow from the sums: True, or False if it does without padding}.
+    calls: the functional norms within the module are recorded, not its own input and output. named: {statistic of the
+    file: buffer} of running
     values that are neither mean nor variance. stock: the module ends with its norm, whose result it does not need itself.
-    signature: a Signature, where the module is what is recorded only if it is called so.
+    signature: a Signature, if the module is recorded only when it is called this way.
     """
 
     def __init__(self, name, module):
         self.name, self.module = name, module
         self.norm, self.family, self.kind = "none", "none", ""
-        self.axis = self.uses = None  # what follows from the family
+        self.axis = self.uses = None  # follows from the family
         self.width, self.eps, self.alpha, self.alpha_bwd = None, 1e-5, math.nan, math.nan
         self.first, self.trailing = False, 1
         self.observed, self.own_running, self.at_output = True, False, False
@@ -66,8 +66,8 @@ def plain_name(name):
 
 
 def _fitting(name, taken):
-    """A name as the file can have it: without control characters and no replica (NAME@K), of one that is too long the
-    end, another one for each site."""
+    """A name that the file can have: without control characters and no replica (NAME@K), the end of a name that is too
+    long, different for each site."""
     name = "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)
     name = re.sub(r"(?<=.)@(?=[1-9][0-9]*$)", "@~", name)
     for number in range(len(taken) + 1):
@@ -188,7 +188,7 @@ def tensor_site(name, features, alpha, taken):
 
 
 def nothing(model, left_out):
-    """Why no site is there."""
+    """The reason why there is no site."""
     if isinstance(model, torch.fx.GraphModule):
         return ("the model is an exported graph, whose norms are functions and not modules; call "
                 "watch() on the model before it is exported")
@@ -216,7 +216,7 @@ def _kind(site, module, kind):
 
 
 def _described(module, row, alpha, eps):
-    """The site of a normalization; None where its row cannot say what it computes."""
+    """The site of a normalization; None if its row does not determine its formula."""
     site = Site("", module)
     site.alpha, site.eps = alpha, eps
     return None if row is None or row.describe(site, module) is False else site

@@ -1,13 +1,13 @@
 """Statistics of tensors over rows, taken where the tensors are.
 
 The sums behind sr_forward and sr_backward (statrec/record.h): mean and biased variance of x, and
-the sums of g, g (x - mean) and g^2, per feature. Variances are of centred values; float16 and
-bfloat16 are summed as float32. On the CPU libstatrec reads each tensor once where torch has few
-threads (_native.py). With more of them large tensors are read once or twice, in torch's fused batch
-norm kernels where those are exact enough:
+the sums of g, g (x - mean) and g^2, per feature. Variances use centred values; float16 and bfloat16
+are summed as float32. On the CPU libstatrec reads each tensor once where torch has few threads
+(_native.py). With more of them large tensors are read once or twice, in torch's fused batch norm
+kernels where those are exact enough:
 
 rows [R, d]     on the CPU those kernels add up R rows one after the other in float32 (3e-5 of the
-                variance at R = 100,000, mean 0). They are therefore given blocks of some 256 rows,
+                variance at R = 100,000, mean 0). They therefore get blocks of some 256 rows,
                 K blocks side by side as [R/K, K d]; the blocks are merged in double (Chan et al.).
 planes [N,d,L]  sums over L in float32 (vectorised, hence short chains), over N in double.
 """
@@ -111,7 +111,7 @@ def _fused(g, x, center):
 
 
 def _blocks(x):
-    """x [R, d] as [B, K d], K columns of blocks with B rows each, and what is left over [r, d]."""
+    """x [R, d] as [B, K d], K columns of blocks with B rows each, and the remaining rows [r, d]."""
     rows, width = x.shape
     count = max(1, rows // _BLOCK)
     head = rows // count * count
@@ -244,8 +244,9 @@ def row_norms(g, x, gamma, eps, root, groups):
     """sum dx^2 and sum (gamma g / s)^2 [2] in double, of a norm over features or samples.
 
     g, x: as Layout makes them. root: the norm divides by the root mean square alone. groups: 0 if
-    each row has its own s; otherwise features are normalized in so many groups over each sample.
-    With q = gamma g, dx = (q - mean(q) - xhat mean(q xhat)) / s, without mean(q) where root.
+    each row has its own s; otherwise features are normalized in this number of groups over each
+    sample. With q = gamma g, dx = (q - mean(q) - xhat mean(q xhat)) / s, without mean(q) where
+    root.
     """
     if not groups and x.dim() == 2 and _native.reads(x, g):
         return _native.row_norms(g, x, gamma, eps, root)

@@ -1,7 +1,7 @@
 """Taps: what a forward pass and its backward pass leave of a site.
 
 A forward hook takes the moments of the module's input x, and asks for the gradient g of the output.
-Three ways, none of which changes a number of the host's:
+Three ways; none changes a number of the host program:
 
 node      a hook of the autograd node that made the output: sees g whatever is done in place to the
           output later on. That of a BatchNorm has mean, 1/s, sum g and sum g xhat itself, and they
@@ -11,8 +11,8 @@ node      a hook of the autograd node that made the output: sees g whatever is d
           5e-7 and 3e-6. And it is that of one forward pass only when there was one. It is not used.)
 through   within hooks for saved tensors (activation checkpointing without reentry, offloading) a
           node's hook would hold x alive. There the output goes through an autograd.Function that
-          saves x as any operation does and marks the output dirty, so that in-place operations
-          behind it still work. A forward pass and its recomputation must save the same tensors:
+          saves x as any operation does and marks the output dirty, so that later in-place
+          operations still work. A forward pass and its recomputation must save the same tensors:
           the Function is applied in both, also after the recorder has failed in between. torch
           ends a recomputation by an exception out of the saving; it is not caught here.
 compiled  torch.compile sees no hooks of nodes: a Function again, which hands all sums as the
@@ -36,7 +36,7 @@ from ._signature import OTHERWISE
 
 
 class Shared(_engine.Runs):
-    """What the taps of one run have in common: whether they record, and what went wrong."""
+    """State that the taps of one run share: whether they record, and failures."""
 
     def __init__(self, repeat, norms=True):
         super().__init__()
@@ -47,11 +47,11 @@ class Shared(_engine.Runs):
         self.activations = False  # whether this step has Counts
         self.saves = True  # Functions are applied; changes between steps only, unlike `on`
         self.idle, self.cards = False, None  # nothing of this step is recorded; _cards.Cards
-        self.begun, self.late = 0, None  # the last serial of the step before; a site whose pass was of one
+        self.begun, self.late = 0, None  # the last serial of the step before; a site whose pass belongs to it
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
 
     def guarded(self, work, *given):
-        """What work(*given) returns; None after it has failed, when the host's training goes on."""
+        """The result of work(*given); None after a failure, when the host's training continues."""
         start = time.perf_counter()
         try:
             return work(*given)
@@ -75,7 +75,7 @@ def _no_module():
 
 
 class _Tensor:
-    """What stands for the module of a tensor's tap: it is recorded in training."""
+    """Replaces the module in a tensor's tap: it is recorded in training."""
     training = True
 
 
@@ -101,7 +101,7 @@ class Tap(Hook):
         self.known = None  # the Layout of the pass before
         self.evaluated = self.captured = False  # by frozen(); in a CUDA graph: there is no pass to be seen from then on
         self.activations = None  # (serial, Counts) of this step
-        self.card = None  # what _cards keeps of it
+        self.card = None  # kept by _cards
         # of the passes: whether they are of backward(); whether one lacked its sums; whether they are not right
         self.of_loss, self.lacking, self.spoiled, self.leaf_stays = True, False, False, False
         self.signature, self.made = site.signature, {}
@@ -133,7 +133,7 @@ class Tap(Hook):
             self.valid = mask.valid.to(self.leaf.device)
 
     def prepare(self, device):
-        """Makes the leaf that a compiled graph hands its sums to, where it is not there yet."""
+        """Makes the leaf that a compiled graph hands its sums to, if it does not exist yet."""
         self.prepared = device
         here = self.leaf is not None and self.leaf.device == device
         if self.width is None or device is None or device.type == "meta" or here:
@@ -173,7 +173,7 @@ class Tap(Hook):
         return self._ran(module, args, output)
 
     def _otherwise(self, module, args, kwargs):
-        """Whether the module is called as nobody has probed it; its pass is not recorded then."""
+        """Whether the module is called in a way that was not probed; its pass is not recorded then."""
         if not self.signature.otherwise(args, kwargs):
             return False
         if self.wants(module) and self.shared.phase == self.phase:
@@ -194,7 +194,7 @@ class Tap(Hook):
                 self.order = next(shared.order)
 
     def _ran(self, module, args, output):
-        """A forward pass outside of a compiler. What it returns, if not None, is the output."""
+        """A forward pass outside of a compiler. Its result, if not None, is the output."""
         if _kinds.captured(output):
             self.misfit, self.captured = _kinds.CAPTURED, True
             return None
@@ -204,7 +204,7 @@ class Tap(Hook):
         return self._seen(module, args, output)
 
     def reads(self, name, value):
-        """Whether a value can be read, where it is a tensor; else this site is left out."""
+        """Whether a value can be read, if it is a tensor; else this site is left out."""
         kind = _kinds.strange(value) if isinstance(value, torch.Tensor) else ""
         if kind:
             self.misfit = f"{name} {kind}"
@@ -263,7 +263,7 @@ class Tap(Hook):
                 catch.listen(output)
 
     def _through(self, args, output):
-        """Under hooks for saved tensors: the output, behind a Function that saves x."""
+        """Under hooks for saved tensors: the output, after a Function that saves x."""
         x = self._input(args, output)
         if x is None or output.grad_fn is None:
             return None
@@ -302,8 +302,8 @@ class Tap(Hook):
         return layout
 
     def _by_node(self, module, output):
-        """Whether nothing is left to do, since the node of a batch norm has all numbers. Not where
-        somebody has replaced forward: by a checkpointed one, which a look at the node runs again."""
+        """Whether nothing is left to do, since the node of a batch norm has all numbers. Not with a
+        replaced forward: a checkpointed one would run again when its node is read."""
         if not self.shared.on or not torch.is_tensor(output) or "forward" in module.__dict__:
             return False
         if not _nodes.caught(self, module, output):
@@ -395,8 +395,8 @@ class Tap(Hook):
     def keep(self, kind, tensors, gamma, counts, serial):
         """A backward pass came: the five sums (None: not known) and the gain, safe from later steps.
 
-        On the CPU they are copied to rows that are made once: small tensors that live on among the
-        freed activations keep their memory from being used again, which costs more than all sums.
+        On the CPU they are copied to preallocated rows: small tensors that live on among the freed
+        activations would keep their memory from being reused, which costs more than all sums.
         """
         if tensors[0].is_cpu:
             self.arrived(self.place().fill(kind, tensors, gamma, counts, serial))
@@ -415,8 +415,8 @@ class Tap(Hook):
         self.passes.append(caught)
 
     def counts(self, serial):
-        """Whether a backward pass that comes now counts; passes that it replaces go. serial: of its forward
-        pass, of which the last one counts in "last"."""
+        """Whether a backward pass that comes now counts; passes that it replaces go. serial: of its forward pass; the
+        last one counts in "last"."""
         shared, passes = self.shared, self.passes
         if self.late(serial):
             return False
@@ -457,7 +457,7 @@ class Tap(Hook):
         self.passes.clear()
 
     def spoil(self, why):
-        """What is known of this step is not right."""
+        """The data of this step are wrong."""
         self.misfit, self.spoiled, self.shared.unsure = why, True, True
 
 
@@ -466,7 +466,7 @@ def _bias(module):
 
 
 def _leaf_arrived(tap, leaf):
-    """The leaf's gradient is a pass, or the sum of those of one backward call."""
+    """The leaf's gradient is a pass, or the sum of the passes of one backward call."""
     sums, leaf.grad = leaf.grad, None
     if tap is None or not tap.shared.on:
         return

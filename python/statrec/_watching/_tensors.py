@@ -33,7 +33,7 @@ class Tensors:
 
 
 def tap(x, name, features=-1):
-    """Records a tensor at this place in every open run, as statrec.tap says."""
+    """Records a tensor at this place in every open run; see statrec.tap."""
     if features not in (-1, 1):
         raise ValueError(f"tap: features is -1 or 1, got {features!r:.80}")
     if not isinstance(name, str) or not name:

@@ -1,7 +1,7 @@
 """A tap within torch.compile: a Function whose backward pass gives all sums to a leaf.
 
-Only plain operations, which the compiler fuses with what stands around them. The sums are float32
-of the compiler's making, packed in double so that passes can be added (leaf_rows).
+Only plain operations, which the compiler fuses with their neighbours. The sums are float32 of the
+compiler's making, packed in double so that passes can be added (leaf_rows).
 """
 import torch
 
@@ -24,7 +24,7 @@ def elsewhere():
 
 
 def fitted(valid, rows_shape):
-    """Mask.fitted for a traced graph: None where there is no fit."""
+    """Mask.fitted for a traced graph: None without a fit."""
     if len(rows_shape) == 1 and valid.dim() != 1:
         return valid.reshape(-1) if valid.numel() == rows_shape[0] else None
     if valid.dim() > len(rows_shape) or tuple(rows_shape[:valid.dim()]) != tuple(valid.shape):
@@ -61,10 +61,10 @@ def _spread(valid, x, form):
 
 
 def leaf_rows(g, centred, mean, variance, rows, samples, form, dtype):
-    """The sums of a pass as rows that may be added to those of other passes, [10, width].
+    """The sums of a pass as rows that add up over passes, [10, width].
 
     rows n, samples, all rows, n mean, n variance, n mean^2, sum g, sum g (x - mean),
-    mean sum g, sum g^2. centred: x - mean; its sums are what the mean is off by.
+    mean sum g, sum g^2. centred: x - mean; its sums are the error of the mean.
     """
     dims, _ = _flat(g, form)
     total = g.numel() // mean.numel()

@@ -1,7 +1,7 @@
 """Modules whose code calls torch's functions for norms and that are no site, found by reading the code.
 
-Their classes do not show it, and listening to their calls would change what torch.compile sees. Read are the methods
-of classes outside of torch, what is set on the module itself, and functions that these name, _DEPTH calls deep. A
+Their classes do not show it, and listening to their calls would change what torch.compile sees. It reads the methods
+of classes outside of torch, attributes of the module itself, and functions that these name, _DEPTH calls deep. A
 module that also calls statrec.tap is the host's affair.
 """
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PASSED = ("PUSH_NULL", "PRECALL", "CACHE", "EXTENDED_ARG")  # between the names
 
 
 def find(model, sites):
-    """[(name, class name, function)]. sites: what is recorded of the model."""
+    """[(name, class name, function)]. sites: the recorded parts of the model."""
     recorded = {id(site.module) for site in sites}
     for site in sites:
         if site.norm != "none":  # whatever its parts call
@@ -58,7 +58,7 @@ def _of_class(cls):
 
 
 def _of(value, depth):
-    """The same of a function, or a partial or method of one; depth: calls that are followed."""
+    """The same for a function, or a partial or method of one; depth: calls that are followed."""
     value = value.func if isinstance(value, functools.partial) else getattr(value, "__func__", value)
     if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
         return

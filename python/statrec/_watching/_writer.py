@@ -37,7 +37,7 @@ class Writer:
         self.check()
 
     def stop(self):
-        """Does what is left, and ends the thread."""
+        """Finishes the remaining work, and ends the thread."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
@@ -47,7 +47,7 @@ class Writer:
 
 
 def _work(jobs, failed):
-    """A function of its own: the thread must not hold the run."""
+    """A separate function: the thread must not hold the run."""
     while True:
         job = jobs.get()
         try:

@@ -1,4 +1,4 @@
-"""Metrics of evaluations, as callbacks are told of them."""
+"""Metrics of evaluations, as callbacks get them."""
 from collections.abc import Iterable, Mapping
 from typing import Union
 
@@ -15,5 +15,5 @@ def declare(run, metrics):
 
 
 def chosen(declared, values):
-    """Those of values that were declared, as floats."""
+    """The declared ones among values, as floats."""
     return {name: float(values[name]) for name in values if name in declared}

@@ -3,8 +3,8 @@
     from statrec.adapters.composer import callback
     trainer = Trainer(..., callbacks=[callback("run.h5", sites="*norm*")])
 
-A row is one batch of the trainer, an update; repeat="merge" merges its microbatches. loss is that of
-the last microbatch; tokens: a function of the batch that counts its tokens.
+A row is one batch of the trainer, an update; repeat="merge" merges its microbatches. loss belongs
+to the last microbatch; tokens: a function of the batch that counts its tokens.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _total(loss):
-    """What Composer minimizes: "total" of several losses by name, otherwise the sum of their means."""
+    """The loss that Composer minimizes: "total" of several losses by name, otherwise the sum of their means."""
     if isinstance(loss, dict):
         loss = loss["total"] if "total" in loss else tuple(loss.values())
     parts = loss if isinstance(loss, (tuple, list)) else (loss,)
@@ -25,7 +25,7 @@ def _total(loss):
 
 
 class _Run:
-    """What happens at each event; the callback hands over."""
+    """The actions at each event; the callback delegates to it."""
 
     def __init__(self, path, options, tokens=None):
         self.path, self.options, self.run, self.count = path, options, None, tokens

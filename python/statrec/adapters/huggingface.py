@@ -23,7 +23,7 @@ _LOGGED = {"loss": "loss", "learning_rate": "lr", "grad_norm": "grad_norm", "epo
 
 
 class _Run:
-    """What happens at each event; the callback hands over."""
+    """The actions at each event; the callback delegates to it."""
 
     def __init__(self, path, metrics, options):
         self.path, self.metrics, self.options = path, metrics, options
@@ -39,7 +39,7 @@ class _Run:
         self.seen = getattr(state, "num_input_tokens_seen", 0) or 0
 
     def step_ended(self, state):
-        """The row waits for what is logged of it, up to the next step, evaluation or end."""
+        """The row waits for its logged values, up to the next step, evaluation or end."""
         seen = getattr(state, "num_input_tokens_seen", 0) or 0
         self.waiting = {"update": state.global_step, "epoch": state.epoch,
                         "grad_scale": self.scale, "tokens": int(seen - self.seen)}

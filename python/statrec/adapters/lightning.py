@@ -5,7 +5,7 @@
 
 A row is one update (trainer.global_step); repeat="merge", the default, merges the micro-batches of
 accumulate_grad_batches. loss is the value that training_step returned for the last micro-batch.
-tokens: a function of the batch that counts its tokens; those of an update add up.
+tokens: a function of the batch that counts its tokens; an update adds them up.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _rate(trainer):
 
 
 class _Run:
-    """What happens at each event; the callback hands over."""
+    """The actions at each event; the callback delegates to it."""
 
     def __init__(self, path, metrics, options, tokens=None):
         self.path, self.metrics, self.options = path, metrics, options
@@ -49,7 +49,7 @@ class _Run:
         self.declared = _metrics.declare(self.run, self.metrics)
 
     def before_update(self, trainer):
-        """The scale and the learning rate that this update has; both change behind it."""
+        """The scale and the learning rate of this update; both change after it."""
         scaler = getattr(getattr(trainer, "precision_plugin", None), "scaler", None)
         self.scale = scaler.get_scale() if scaler is not None else 1.0
         self.rate = _rate(trainer)

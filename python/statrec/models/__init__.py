@@ -4,7 +4,7 @@
     model = statrec.models.make("resnet20", norm="pn+ls")   # a new one
     statrec.models.save(model, "start.npz")                 # statrec train --weights start.npz
 
-Options are those of `statrec train`, normalizations those of statrec.nn. Needs torch; load also
+Options are as in `statrec train`, normalizations as in statrec.nn. Needs torch; load also
 h5py, save numpy. docs/checkpoints-in-pytorch.md.
 """
 

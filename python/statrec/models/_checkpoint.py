@@ -80,9 +80,9 @@ def save(model: nn.Module, path: Path) -> None:
 
 
 def dictionary(path: Path, side: str = "source") -> List[str]:
-    """Words of a checkpoint by their ids; side: "source" or "target", which is the same list where
-    the dictionary is joint. Raises ValueError as load, and where the checkpoint has no words, as
-    those of language models."""
+    """Words of a checkpoint by their ids; side: "source" or "target", which is the same list if the
+    dictionary is joint. Raises ValueError as load, and for a checkpoint without words, such as a
+    language model's."""
     if side not in ("source", "target"):
         raise ValueError(f"side is {side!r:.80}, not source or target")
     with _Checkpoint(path) as file:
@@ -128,7 +128,7 @@ class _Checkpoint:
         self._file.close()
 
     def error(self, text: str) -> ValueError:
-        """What is wrong with the file."""
+        """The fault of the file."""
         return ValueError(f"{self.path}: {text}")
 
     def text(self, name: str) -> str:

@@ -51,7 +51,7 @@ _WORDS: Dict[str, Tuple[str, ...]] = {
 _MOST = {"layers": 110, "encoder-layers": 64, "decoder-layers": 64, "heads": 1024}
 _FRACTIONS = ("dropout", "attention-dropout", "relu-dropout", "norm-alpha", "norm-eps")
 
-# Options of version 0.1 for parameters of a method, which a configuration has only where they did
+# Options of version 0.1 for parameters of a method, which a configuration has only if they did
 # not fit into --norm.
 _FIRST_VERSION = ("adanorm-", "brn-", "mabn-", "pn-", "rbn-")
 

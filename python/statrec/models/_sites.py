@@ -11,7 +11,7 @@ from ..nn._base._running_norm import RunningNorm
 from ._options import Options
 from .sample_norm import GroupNorm, InstanceNorm
 
-# Default alpha, the weight of the old running value, where it is not 0.95 (0.9 in image networks).
+# Default alpha, the weight of the old running value, if it is not 0.95 (0.9 in image networks).
 _ALPHA = {"pn": 0.9, "pn-released": 0.9, "un": 0.9, "brn": 0.99, "mabn": 0.98}
 # Parameters that have another name in statrec.nn.
 _RENAMED = {

@@ -47,8 +47,8 @@ class SampleNorm(Norm):
 
 
 class GroupNorm(SampleNorm):
-    """Group normalization (Wu and He, ECCV 2018). With channels_last=True, as for text, each row
-    is a sample of its own."""
+    """Group normalization (Wu and He, ECCV 2018). With channels_last=True, as for text, each row is
+    a separate sample."""
 
     method = "groupnorm"
 

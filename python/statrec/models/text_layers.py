@@ -51,7 +51,7 @@ class Size(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What the layers of a stack need to be built. side: "encoder", "decoder" or "layer"."""
+    """Arguments for building the layers of a stack. side: "encoder", "decoder" or "layer"."""
 
     sites: Sites
     size: Size
@@ -182,7 +182,7 @@ class Layer(nn.ModuleDict):
         self.number = number
 
     def add(self, plan: Plan, norm: str, name: str, sublayer: nn.Module) -> None:
-        """Adds a sublayer, its norms and those of its heads in the order of the forward pass."""
+        """Adds a sublayer, its norms and its heads' norms in the order of the forward pass."""
         if not plan.size.post:
             plan.site(self, norm, f"{self.number}.{norm}")
         self.add_module(name, sublayer)

@@ -6,7 +6,7 @@
     statrec.nn.convert(model, "pn+ls", where="*norm*")
     loss = criterion(model(x), target) + statrec.nn.penalty(model)
 
-Every formula is that of docs/norms.md and of `statrec train --norm`. docs/use-a-norm-in-pytorch.md.
+Formulas are as in docs/norms.md and `statrec train --norm`. docs/use-a-norm-in-pytorch.md.
 """
 
 from ._base import Norm, RunningNorm, penalty

@@ -86,7 +86,7 @@ def _shown(name: str) -> str:
 
 
 def _nothing(model: nn.Module, where: str) -> str:
-    """Why nothing is replaced: no name fits, or those that fit are of other classes."""
+    """Why nothing is replaced: no name fits, or the fitting modules have other classes."""
     there = [name for name, module in model.named_modules() if _is_norm(module)]
     names = ", ".join(_shown(name) for name in there[:8]) or "none"
     others = [
@@ -125,7 +125,7 @@ def _other(
     moved: Dict[int, nn.Parameter],
 ) -> Norm:
     """The new module. own: options of the method's name; moved: parameters of another type or
-    device that stand for those of the old modules."""
+    device that replace the old modules'."""
     _check(name, old)
     features, last = _shape(name, old)
     values = [*old.parameters(recurse=False), *old.buffers(recurse=False)]
@@ -171,7 +171,7 @@ def _options_of(old: Any) -> Dict[str, Any]:
     had["affine"] = old.weight is not None
     if isinstance(old, nn.SyncBatchNorm):
         had["sync"] = True
-    if had["eps"] is None:  # RMSNorm: that of the type it computes in
+    if had["eps"] is None:  # RMSNorm: eps of the type it computes in
         dtype = torch.float32 if old.weight is None else old.weight.dtype
         had["eps"] = torch.finfo(torch.promote_types(dtype, torch.float32)).eps
     return had

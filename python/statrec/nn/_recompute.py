@@ -51,7 +51,7 @@ def recompute(
     *,
     call: Optional[Callable[[nn.Module, Any], Any]] = None,
 ) -> nn.Module:
-    """Replaces running statistics by those of whole batches of data; returns the model.
+    """Replaces running statistics by statistics of whole batches of data; returns the model.
 
         statrec.nn.recompute(model, train_loader, batches=200)
 
@@ -59,8 +59,8 @@ def recompute(
     statistics of all valid rows that pass. Normalizations use their batch as in training, the rest
     of the model is in evaluation; no gradients. nu, windows and num_batches_tracked stay, and so do
     modes. The loader yields (input, target) or inputs; for other signatures call(model, batch) runs
-    the model. batches: at most so many, 1 or more; None: all. Raises ValueError without a module or
-    a batch.
+    the model. batches: limit on their number, 1 or more; None: all. Raises ValueError without a
+    module or a batch.
     """
     check_module("recompute", model)
     if not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):

@@ -129,7 +129,7 @@ class _Centered(nn.Module):
 
 def center_weights(module: nn.Module) -> nn.Module:
     """Makes a convolution or linear layer use its weights minus the mean of each output unit, as
-    MABN wants of the layer before it; the gradient passes through the subtraction. Returns the
+    MABN requires for the layer before it; the gradient passes through the subtraction. Returns the
     module."""
     weight = getattr(module, "weight", None)
     if not isinstance(weight, Tensor) or weight.dim() < 2:

@@ -29,10 +29,10 @@ class PowerNorm(QuadraticNorm):
 
     Both passes use running values from before the call. dx is no derivative: a gradient check does
     not apply, and a second derivative raises an error. nu averages gradients of many batches, so
-    all batches need one scale of the loss. nu grows where a feature's mean square is more than
-    2/(1 - alpha_bwd) times its running one, and reports of failure are many: layer_scale=1, or the
-    number of heads, is the paper's remedy. It limits the mean square, not the ratio. PowerNormReleased is the published code. Shapes and
-    other options: as BatchNorm. Source: docs/norms.md 11.
+    all batches need one scale of the loss. nu grows if a feature's mean square is more than 2/(1 - alpha_bwd) times
+    its running one, and reports of failure are many. layer_scale=1, or the number of heads, is the paper's remedy. It
+    limits the mean square, not the ratio. PowerNormReleased is the published code. Shapes and other options: as
+    BatchNorm. Source: docs/norms.md 11.
     """
 
     method = "pn"

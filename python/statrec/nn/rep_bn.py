@@ -24,8 +24,8 @@ class RepBN(BatchNorm):
         RepBN(x) = BN(x) + eta x    y = lam LN(x) + (1 - lam) RepBN(x)
         lam = max(0, 1 - (c - 1)/t0)
 
-    eta is one learned number, first eta0; c counts training calls from 1; LN has a gain and bias of
-    its own, ln_weight and ln_bias. Evaluation keeps the lam of the last training call (the release
+    eta is one learned number, first eta0; c counts training calls from 1; LN has a separate gain
+    and bias, ln_weight and ln_bias. Evaluation keeps the lam of the last training call (the release
     evaluates RepBN alone) and takes running values. Shapes and other options: as BatchNorm. Source:
     docs/norms.md 22.
     """

@@ -31,11 +31,11 @@ class UnifiedNorm(QuadraticNorm):
         gz = mean[q z]    mean_gz <- alpha mean_gz + (1 - alpha)(gz, or the mean of `window`)
         dx = (q - z (gz, or mean_gz))/sqrt(v + eps)
 
-    filter=True: where in a feature arithmetic minus geometric mean of the window exceed `window`
-    times the variance of the roots of the previous window, the batch is an outlier. It is
-    normalized by its own values, and the windows take running_psi2 and mean_gz in their place. dx
-    is no derivative once averages are used. Differences from the release: docs/norms.md 21, the
-    source. Shapes and other options: as BatchNorm.
+    filter=True: if in a feature arithmetic minus geometric mean of the window exceed `window` times
+    the variance of the roots of the previous window, the batch is an outlier. It is normalized by
+    its own values, and the windows take running_psi2 and mean_gz in their place. dx is no
+    derivative once averages are used. Differences from the release: docs/norms.md 21, the source.
+    Shapes and other options: as BatchNorm.
     """
 
     method = "un"

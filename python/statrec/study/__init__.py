@@ -1,7 +1,7 @@
 """`statrec study`: grids of runs, their archives, and tables of them that obey one rule.
 
-experiment.py reads what is to be run, running.py runs it, archive.py keeps it, settings.py the settings of each run; rule.py is the rule,
-documents.py writes the tables. It needs no other package. docs/studies.md is a guide.
+experiment.py reads the experiments, running.py runs them, archive.py keeps the runs, settings.py the settings of each
+run; rule.py is the rule, documents.py writes the tables. It needs no other package. docs/studies.md is a guide.
 
 An experiment is a file NAME.conf: options as `statrec train -c` reads them, and lines that only a study reads:
 
@@ -27,23 +27,23 @@ OUT/NAME-1-ln-256-last5.tsv.
 
 Runs that are done, and what came after them, stay in runs/NAME.tar.xz beside NAME.conf, with the settings of
 NAME.conf, so that tables can be made without running anything: what is there is unpacked into OUT first, over
-what OUT has, and counts as done. To run an experiment anew, or with other settings, remove its archive and its runs.
-OUT/NAME-1-ln-256.settings are the settings that the run was begun with: a run with others is an error. A line `after` that is new
-is made of the archived run files. An archive loses no run: a value that has some cannot be removed from NAME.conf.
+what OUT has, and counts as done. To repeat an experiment, or run it with other settings, remove its archive and its
+runs. OUT/NAME-1-ln-256.settings are the settings that the run was begun with: a run with others is an error. A line
+`after` that is new is made of the archived run files. An archive loses no run: a value that has some cannot be removed
+from NAME.conf.
 
-A table in the document stands between two lines, which stay:
+A table in the document is between two lines, which stay:
 
     <!-- study: NAME rows=norm columns=max-tokens value=best_valid_loss -->
     <!-- study: end -->
 
 value: a column of stat-table, or of by="stat-distance --site first --stat sigma2", a table with one line
-a run; several with commas where no columns= is given. The mean over what is neither in rows nor in columns
-(seeds), with its 95 % interval by Student's t. digits=N behind the point (3). norm=ln,bn: only these.
-against=ln: differences from the run whose rows= is ln and that is like it otherwise, seed too. A cell with
-fewer runs than others says how many. head=WORD: above the labels of rows=. Tables of which no run exists
-stay as they are, and are named. Several experiments make one table: rows=experiment. by=after: what came after
-the runs, value= being a name of `statrec evaluate`, NAME@SITE, or a column of an analysis that printed one line; `after` is an
-option then, its labels the values.
+a run; several with commas without columns=. The mean over labels in neither rows nor columns (seeds), with its 95 %
+interval by Student's t. digits=N after the point (3). norm=ln,bn: only these. against=ln: differences from the run
+whose rows= is ln and that is like it otherwise, seed too. A cell with fewer runs than others shows their number.
+head=WORD: above the labels of rows=. Tables without any run stay unchanged, and are named. Several experiments make
+one table: rows=experiment. by=after: what came after the runs, value= being a name of `statrec evaluate`, NAME@SITE,
+or a column of an analysis that printed one line; `after` is an option then, its labels the values.
 
 Further blocks: a figure, drawn into the document's directory; lines of an analysis of DIR/*.h5 (--samples DIR) or of
 experiments, with digits=N significant digits, columns= being a column that makes columns, or lines=NAME after=LABEL:

@@ -38,7 +38,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         args.bin = os.path.dirname(program_path("statrec"))
     except Error as why:
         stop(str(why))
-    below = os.path.relpath(args.bin) # tables say what made them: not with the path to the checkout
+    below = os.path.relpath(args.bin) # tables name the command that made them: without the path to the checkout
     args.bin = args.bin if below.startswith(os.pardir) else below
     try:
         done = {"plan": plan, "run": run, "report": report}[args.command](args)

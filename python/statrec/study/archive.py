@@ -29,7 +29,7 @@ def members_of(path):
 
 
 def lines_of(experiment, settings, labels):
-    """{option or mark: text} of a run and what is kept of it; labels: of what comes after it."""
+    """{option or mark: text} of a run and its kept files; labels: of the commands after it."""
     after = {after_key(label): after_text(experiment.after[label]) for label in labels if label in experiment.after}
     return {**settings_of(experiment, settings), **after, **({} if experiment.keeps_runs else {"#: archive": "after"})}
 
@@ -53,7 +53,7 @@ def check_settings(args, experiment, then):
 
 
 def files_of(experiment, name):
-    """The files of OUT that hold what is kept of a run, and what comes after it."""
+    """The files of OUT with the kept parts of a run and of the commands after it."""
     return [f"{name}.h5"] * experiment.keeps_runs + [f"{name}-{label}.tsv" for label in experiment.after]
 
 

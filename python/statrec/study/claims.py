@@ -62,7 +62,7 @@ def tests_of(path, section):
 
 
 def shown(args, path, section):
-    """[(label, pairs, planned, figure, verdict)] of the rows that stand for a claim."""
+    """[(label, pairs, planned, figure, verdict)] of the rows that test a claim."""
     tests = [(test, show) for test, show in tests_of(path, section)
              if not isinstance(test, Paired) and show != "none"]
     metrics = {test.values[0] for test, _ in tests if isinstance(test, Verdict)}

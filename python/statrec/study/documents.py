@@ -41,7 +41,7 @@ def nothing_of(block):
 
 
 def block_of(text, where):
-    """What a line `study:` asks for."""
+    """The request of a line `study:`."""
     try:
         words = shlex.split(text)
     except ValueError as error:

@@ -1,6 +1,6 @@
 """The evaluations of the study's runs, and whether their learning rates are at their end.
 
-Both come from the run file, or from what came after the run where its file is too large to be kept: a table of
+Both come from the run file, or from the commands after the run if its file is too large to be kept: a table of
 `stat-curve --evals`, one of `statrec evaluate` of a single checkpoint, a line of `stat-table`; a column `lr`.
 """
 import math
@@ -12,8 +12,8 @@ from .printed import lines_in, printed
 from .rule import last_third
 
 OF_BATCHES = re.compile("valid_.*_batch")
-STEEP = 1 / 3 # of the peak: where a learning rate without an end counts as low
-LAST = 0.05 # of the peak: where one that falls to its end has ended
+STEEP = 1 / 3 # of the peak: here a learning rate without an end counts as low
+LAST = 0.05 # of the peak: here one that falls to its end has ended
 
 
 def number(text):
@@ -71,7 +71,7 @@ def over_batch(path):
 
 
 def numbers_in(series):
-    """Those of the values that are numbers."""
+    """The values that are numbers."""
     return {step: value for step, value in series.items() if math.isfinite(value)}
 
 
@@ -81,8 +81,8 @@ def evaluations(args, experiment, name, metric):
 
 
 def lost(series):
-    """Whether a metric is no number any more at the end of a run. A metric that is recorded at some steps is NaN between
-    them, and perhaps less often towards the end: only more than twice as many as between two numbers count."""
+    """Whether a metric is no longer a number at the end of a run. A metric that is recorded at some steps is NaN
+    between them, and perhaps less often towards the end: only more than twice as many as between two numbers count."""
     if any(math.isinf(value) for _, value in last_third(series)):
         return True
     gaps = "".join("x" if math.isfinite(value) else "-" for _, value in sorted(series.items())).split("x")

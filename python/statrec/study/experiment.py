@@ -1,5 +1,5 @@
-"""An experiment, which is a file NAME.conf, the runs that it asks for, and what is there of each. The package's head describes the
-lines of the file.
+"""An experiment, which is a file NAME.conf, its planned runs, and the existing files of each. The package's head
+describes the lines of the file.
 """
 import functools
 import glob
@@ -222,7 +222,7 @@ def state(args, name):
 
 
 def state_of_file(args, path):
-    """The same of one file."""
+    """The same for one file."""
     if not os.path.exists(path):
         return None
     return status_in(os.path.join(args.bin, "statrec"), path, os.stat(path).st_mtime_ns)
@@ -241,7 +241,7 @@ def finished(args, experiment, name, labels=None):
 
 
 def expanded(args, name, words):
-    """The words of a command: RUN is OUT/NAME, and behind it *, ? and [] stand for the files that there are."""
+    """The words of a command: RUN is OUT/NAME; after it, *, ? and [] match existing files."""
     stem = os.path.join(args.out, name)
     for word in words:
         found = sorted(glob.glob(word.replace("RUN", glob.escape(stem)))) if "RUN" in word else []
@@ -260,7 +260,7 @@ def put(path, data):
 
 
 def own_name(path):
-    """Of a file that becomes `path` when it is written: another process has another one."""
+    """Name of a file that becomes `path` when it is written: another process has another one."""
     return f"{path}.{os.getpid()}.new"
 
 

@@ -1,4 +1,4 @@
-"""What the analyses print, and tables in Markdown."""
+"""Output of the analyses, and tables in Markdown."""
 import functools
 import os
 import re
@@ -15,7 +15,7 @@ def analysis(args, words, where):
 
 
 def printed(words):
-    """What a program prints; one that was run with the same words is not run again."""
+    """Output of a program; it does not run again with the same words."""
     return _printed(tuple(words))
 
 
@@ -67,6 +67,6 @@ def number_in(row, column):
 
 
 def split_words(words):
-    """Those without = in front, {word: what it is} of the others."""
+    """The words without =, and {word: value} of the others."""
     return ([word for word in words if "=" not in word],
             dict(word.partition("=")[::2] for word in words if "=" in word))

@@ -1,7 +1,7 @@
 """Run files of evaluations alone, for figures of runs whose own files were too large to keep.
 
-`after LABEL = stat-curve RUN.h5 --evals` is what was kept. The file has these evaluations, the settings of the run, and one
-site that says whether the method has statistics over the batch: without them there is no discrepancy.
+`after LABEL = stat-curve RUN.h5 --evals` was kept. The file has these evaluations, the settings of the run, and one
+site that shows whether the method has statistics over the batch: without them there is no discrepancy.
 """
 import os
 import re
@@ -30,7 +30,7 @@ def over_batch(rows):
 
 
 def write(path, text, options, words):
-    """words: of an error that says where the text comes from."""
+    """words: the origin of the text, for an error."""
     from .. import Recorder, __version__ as version # need the library, which tables do not
     rows, meaning = lines_in(text)
     metrics = metrics_in(meaning)

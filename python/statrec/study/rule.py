@@ -21,17 +21,17 @@ import statistics
 
 STUDENT = {2: 12.7062, 3: 4.30265, 4: 3.18245, 5: 2.77645, 6: 2.57058, 7: 2.44691, 8: 2.36462, 9: 2.30600, 10: 2.26216}
 NORMAL = 1.959964 # the 97.5 % quantile of the normal distribution
-NEAR = 0.05 # of the updates of a run: its last third may lack so much at each end
+NEAR = 0.05 # of the updates of a run: its last third may lack this part at each end
 NATS = 0.01 # a change that counts as none where no difference is claimed
 
 MISSING, DIVERGED, SHORT, NOTHING = "runs missing", "diverged", "too short to tell", "nothing to compare"
 AS_CLAIMED, OPPOSITE, NONE, SEEN = "as claimed", "the opposite", "no difference seen", "difference seen"
-CLAIMS = ("higher", "lower", "none") # what a paper says of the difference
+CLAIMS = ("higher", "lower", "none") # a paper's claim about the difference
 
 
 def student(count):
-    """The 97.5 % quantile of Student's t for the mean of so many values; from 11 on an expansion in the degrees of freedom, good to 0.001
-    (Abramowitz and Stegun 26.7.5)."""
+    """The 97.5 % quantile of Student's t for the mean of N values; from 11 on an expansion in the degrees of freedom,
+    good to 0.001 (Abramowitz and Stegun 26.7.5)."""
     if count in STUDENT:
         return STUDENT[count]
     z, freedom = NORMAL, count - 1
@@ -40,7 +40,7 @@ def student(count):
 
 
 def half_width(values):
-    """Of Student's 95 % interval of their mean; infinite for one value."""
+    """Half the width of Student's 95 % interval of their mean; infinite for one value."""
     if len(values) < 2:
         return math.inf
     return student(len(values)) * statistics.stdev(values) / len(values) ** 0.5
@@ -71,7 +71,7 @@ def apart(common, runs):
 
 
 def rise(points):
-    """Of the least-squares line through [(update, value)], from the first update to the last."""
+    """Rise of the least-squares line through [(update, value)], from the first update to the last."""
     middle, mean = (statistics.fmean(column) for column in zip(*points))
     spread = sum((update - middle) ** 2 for update, _ in points)
     slope = sum((update - middle) * (value - mean) for update, value in points) / spread
@@ -119,7 +119,7 @@ def settled(found, within):
 
 def judge(pairs, at_end, claim=None, within=NATS, lack=""):
     """pairs: [{update: difference}], one per seed; None: a run of the pair diverged. at_end: the schedules of all runs
-    are at their end. claim: one of CLAIMS; None: no paper says anything. lack: why there is no verdict in any case."""
+    are at their end. claim: one of CLAIMS; None: no paper has a claim. lack: why there is no verdict in any case."""
     if any(pair is None for pair in pairs):
         return Judgement(len(pairs), DIVERGED, f"{sum(pair is None for pair in pairs)} of {len(pairs)} pairs")
     if len(pairs) < 2:

@@ -1,4 +1,4 @@
-"""Runs of experiments: several at a time, resumed where they were stopped, with the time that is left."""
+"""Runs of experiments: several at a time, resumed after an interruption, with the remaining time."""
 import concurrent.futures
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ class Waiting:
 
 
 def plan(args):
-    """[Waiting], told, with the time that they take."""
+    """[Waiting], printed, with the time that they take."""
     waiting = []
     for experiment in experiments(args):
         unpack(args, experiment)
@@ -45,7 +45,8 @@ def plan(args):
 
 
 class Clock:
-    """The time that is left: of each run as long as the runs of its experiment took so far, else as the experiment says."""
+    """The remaining time: for each run the duration of the runs of its experiment so far, else the experiment's
+    estimate."""
 
     def __init__(self, waiting, jobs, now=time.monotonic):
         self.left, self.jobs, self.now = {run.name: run.experiment for run in waiting}, jobs, now
@@ -94,7 +95,7 @@ def has_checkpoint(args, name):
 
 
 def resumes(args, run):
-    """The run goes on; else it begins."""
+    """True: the run is resumed; else it begins."""
     return run.was is not None and bool(run.experiment.resume if run.experiment.program else has_checkpoint(args, run.name))
 
 
@@ -130,7 +131,7 @@ class Stopped(Exception):
 
 
 class Runner:
-    """Runs of `args.jobs` threads, each of which waits for one program at a time."""
+    """Runs of `args.jobs` threads; each waits for one program at a time."""
 
     def __init__(self, args, waiting):
         self.args, self.waiting = args, waiting
@@ -148,7 +149,7 @@ class Runner:
                     program.terminate()
 
     def call(self, words, log, output=None):
-        """(exit status, what it printed). Programs get no signals of the terminal: stop() hands them on."""
+        """(exit status, output). Programs get no signals of the terminal: stop() hands them on."""
         environment = dict(os.environ)
         if self.args.jobs > 1:
             environment.setdefault("OMP_NUM_THREADS", str(threads_each(self.args)))
@@ -185,7 +186,7 @@ class Runner:
         return status
 
     def make_after(self, run, log):
-        """What comes after a complete run and is not there yet."""
+        """Runs the commands after a complete run whose results do not exist yet."""
         for label, commands in run.experiment.after.items():
             path, printed = after_of(self.args, run.name, label), ""
             if os.path.exists(path):

@@ -28,7 +28,7 @@ def after_text(commands):
 
 
 def kept(args, name):
-    """What was kept of a run; {}: nothing, an older version began it."""
+    """The kept settings of a run; {}: none, an older version began it."""
     try:
         with open(path_of(args, name), encoding="utf-8") as file:
             return json.load(file)
@@ -61,7 +61,7 @@ def difference(one, other):
 
 
 def check_run(args, experiment, name, settings):
-    """Stops where the run that is there is another one."""
+    """Stops if the existing run is another one."""
     found = {key: text for key, text in kept(args, name).items() if not key.startswith("#: after ")}
     differs = difference(found, settings_of(experiment, settings)) if found else None
     if differs:

@@ -42,8 +42,9 @@ class Split(Verdict):
 
 
 def of_same_steps(parts):
-    """[[{step: difference}] of the pairs] of each part, at the steps that all parts have: there they add up. Where these are
-    none, or not of the end, the first part alone has its own. parts: the same, {}: no evaluation in common."""
+    """[[{step: difference}] of the pairs] of each part, at the steps that all parts have: there they add up. Without
+    such steps, or without one at the end, the first part alone has its own. parts: the same, {}: no evaluation in
+    common."""
     found = [[] for _ in parts]
     for pair in zip(*parts):
         if pair[0] == {}:
@@ -57,7 +58,7 @@ def of_same_steps(parts):
 
 
 def mean_of(pairs, digits):
-    """Of the last third of the evaluations, with the interval over pairs, as text."""
+    """Mean of the last third of the evaluations, with the interval over pairs, as text."""
     if not pairs or None in pairs:
         return "diverged" if pairs else "–"
     means = [sum(value for _, value in third) / len(third) for third in map(last_third, pairs)]

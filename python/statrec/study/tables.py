@@ -13,7 +13,7 @@ from .experiment import DONE, Experiment, after_of, beside, finished, state, sto
 from .restored import restored
 from .printed import analysis, defined, drawn, lines_in, named, number_in, printed, split_words
 
-NOTE, DAGGER = ".note", "†" # plots/published.tsv: what is doubtful about a value
+NOTE, DAGGER = ".note", "†" # plots/published.tsv: a doubt about a value
 
 
 def lines_of(args, by, paths, where):
@@ -31,8 +31,8 @@ def table_of_runs(args, by, names, where):
 
 
 def table_after(args, names, where):
-    """The same of what came after the runs: evaluations, or one line of an analysis. names: (run, label). A run that
-    diverged has nothing."""
+    """The same from the commands after the runs: evaluations, or one line of an analysis. names: (run, label). A run
+    that diverged has nothing."""
     found, meaning = {}, {}
     for name in names:
         path = after_of(args, *name)
@@ -94,9 +94,9 @@ def is_done(args, experiment, name, without_file):
 
 
 def runs_of(args, block, factors, after=False, without_file=False):
-    """[(name, labels)] of a block's runs, whose labels are those of `only`, and the names of those that are
-    done (without_file: or of which only what came after them was kept). The name of the experiment is a label too, and
-    after: so is that of what comes after the run."""
+    """[(name, labels)] of a block's runs with the labels of `only`, and the names of complete runs (without_file: also
+    runs of which only results of later commands were kept). The name of the experiment is a label too, and after: the
+    label of the command after the run."""
     runs, done, known = [], [], set()
     for name in block.experiments:
         experiment = experiment_of(args, name, block.where)
@@ -125,7 +125,7 @@ def check_labels(only, known, where):
 
 
 class Table:
-    """One table of the document, from the words behind `study:`."""
+    """One table of the document, from the words after `study:`."""
 
     def __init__(self, words, where):
         (self.experiments, given), self.where = split_words(words), where
@@ -140,7 +140,7 @@ class Table:
                  "[digits=N] is wanted; several values where no columns= is")
 
     def lines(self, args):
-        """Of the document, or None: there is no run yet."""
+        """Lines of the document, or None: no run yet."""
         after = self.by == ["after"]
         runs, done = runs_of(args, self, [self.rows, *([self.columns] if self.columns else [])], after)
         if not done:
@@ -190,7 +190,7 @@ class Table:
         return cells, rows, columns
 
     def _pooled(self, runs):
-        """The options whose values are not told apart by rows and columns: their runs count as the seeds do."""
+        """The options whose values rows and columns do not distinguish: their runs count as seeds do."""
         found = {}
         for _, labels in runs:
             place = labels[self.rows], labels.get(self.columns)
@@ -211,7 +211,7 @@ class Table:
         return list(dict.fromkeys(w[0] if w[0].startswith("stat-") else f"statrec {w[0]}" for w in words))
 
     def _told(self, args, done, planned, usual, meaning):
-        """What stands below the table."""
+        """The notes below the table."""
         over = f"; mean ± 95 % interval of {usual} runs" if usual > 1 else "; one run each"
         over += f" (with all {' and '.join(self.pooled)})" if self.pooled else ""
         less = f", minus {self.against} with the same seed" if self.against else ""
@@ -313,7 +313,7 @@ class Lines:
         return f"{number_in(row, column):.{self.digits}g}".replace("nan", "–")
 
     def _texts(self, rows):
-        """Head and rows of the table; columns=: what is alike but for it in one row."""
+        """Head and rows of the table; columns=: rows that differ only in it become one row."""
         if not self.columns:
             return [*self.rows, *self.values], [
                 [*(os.path.basename(row[column]) for column in self.rows),
@@ -341,8 +341,8 @@ class Lines:
 
 
 class Published:
-    """published=TABLE,... [metric=NAME,...] [norm=NAME,...]: a column for each metric of a table; values with a note have a
-    dagger, and the notes stand below"""
+    """published=TABLE,... [metric=NAME,...] [norm=NAME,...]: a column for each metric of a table; values with a note
+    have a dagger, and the notes are below"""
 
     def __init__(self, words, where):
         _, given = split_words(words)

@@ -26,7 +26,7 @@ def plus_minus(value, half, digits):
 
 
 class Cell:
-    """The pairs of one row: names of runs, those of `less` where a difference is taken less another one."""
+    """The pairs of one row: names of runs, and of `less` if another difference is subtracted."""
 
     def __init__(self, labels):
         self.labels, self.pairs, self.planned = labels, [], 0
@@ -153,7 +153,7 @@ class Verdict:
         return found
 
     def _judged_statistic(self, args, cell):
-        """By the interval alone: the statistic covers the training, or is of its end."""
+        """Judges by the interval alone: the statistic covers the training, or its end."""
         pairs = [pair for pair in cell.pairs if all(os.path.exists(self._source(args, name)) for name in pair)]
         numbers = [self._statistic(args, pair[0]) - self._statistic(args, pair[1]) for pair in pairs]
         gone = sum(not math.isfinite(value) for value in numbers)
@@ -185,7 +185,7 @@ class Verdict:
         return number_in(rows[-1], self.values[0])
 
     def names(self, cells):
-        """The options that tell the rows apart, the compared one first."""
+        """The options that distinguish the rows, the compared one first."""
         keys = list(dict.fromkeys(key for cell in cells for key in cell.labels))
         return [self.of] + [key for key in keys if key != self.of and len(
             {cell.labels.get(key) for cell in cells}) > 1]
@@ -220,7 +220,7 @@ class Verdict:
 
 
 class _Block:
-    """What runs_of wants to see of a block."""
+    """A block as runs_of needs it."""
 
     def __init__(self, experiments, only, where):
         self.experiments, self.only, self.where = experiments, only, where

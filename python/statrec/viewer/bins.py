@@ -1,7 +1,7 @@
-"""Many steps to as many bins as a screen has: smallest, median and largest finite value of each.
+"""Reduces many steps to the bins of a screen: smallest, median and largest finite value of each.
 
-The bins are those of `stat-scalar --per-step --buckets N` (src/base/buckets.c): N equal parts of
-[first, last] of x; no extreme value is lost. Up to three rows a bin every row is kept as it is.
+The bins are as in `stat-scalar --per-step --buckets N` (src/base/buckets.c): N equal parts of
+[first, last] of x; no extreme value is lost. Up to three rows a bin, every row is kept unchanged.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BLOCK = 1 << 21  # values that are read and sorted at once
 
 class Binned(NamedTuple):
     """B bins of C columns. x [B]: median of a bin's x; first, last [B]: its rows; least, median,
-    largest [B, C]: float64, NaN where no value is finite; whole: every row is a bin of its own."""
+    largest [B, C]: float64, NaN where no value is finite; whole: every row is a separate bin."""
 
     x: Any
     first: Any
@@ -36,7 +36,7 @@ def bin_numbers(x: Any, bins: int) -> Any:
 
 
 def starts_of(x: Any, bins: int, whole: int = WHOLE) -> Any:
-    """The first row of each bin that has rows; all rows where there are at most `whole` a bin."""
+    """The first row of each bin with rows; all rows if bins have at most `whole`."""
     if len(x) <= whole * bins:
         return numpy.arange(len(x))
     numbers = bin_numbers(numpy.asarray(x, dtype=numpy.float64), bins)

@@ -1,4 +1,4 @@
-"""The commands of pictures: what statplot or a stat-* program would be told to show the same."""
+"""The commands of pictures: a call of statplot or a stat-* program that shows the same."""
 from __future__ import annotations
 
 import os
@@ -12,7 +12,7 @@ FIGURE_FORMATS = ("pdf", "svg", "png")
 
 
 def path(run: Any) -> str:
-    """The path of a run as an argument; one that begins with a dash is no option."""
+    """The path of a run as an argument; a path that starts with a dash is no option."""
     name = os.fsdecode(run.path)
     return os.path.join(".", name) if name.startswith("-") else name
 

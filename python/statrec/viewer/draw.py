@@ -17,7 +17,7 @@ DASHES = ("solid", [9, 2], [3, 2], [9, 2, 2, 2], [5, 2], [5, 2, 2, 2], [2, 4], [
 _VIRIDIS = ("#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EC962", "#ADDC30",
             "#FDE725")
 _PADDING = 0.05  # of the range of y, half of it at each end
-_FEW = 12  # a line of so many values has marks: a single one would not be seen
+_FEW = 12  # a line of up to 12 values has marks: a single value would be invisible
 _DIVERGING = ("#0072B2", "#7FB8D8", "#F2F2F2", "#EAAE7F", "#D55E00")
 
 
@@ -39,7 +39,7 @@ class Look(NamedTuple):
     text: str
     grid: str
     ground: str
-    black: str  # what "#000000" of COLOURS is drawn in
+    black: str  # drawn in place of "#000000" of COLOURS
 
 
 LIGHT = Look("#202020", "#D8D8D8", "#FFFFFF", "#000000")
@@ -59,16 +59,16 @@ class Curve(NamedTuple):
 
 
 def of_binned(label: str, binned: Any, n: int = 0, column: int = 0, median: Any = None) -> Curve:
-    """A Curve of one column of bins.Binned; median: a smoothed one in place of its own."""
+    """A Curve of one column of bins.Binned; median: a smoothed one replaces it."""
     middle = binned.median if median is None else median
     return Curve(label, binned.x, binned.least[:, column], middle[:, column],
                  binned.largest[:, column], n)
 
 
 class Chart:
-    """A figure of lines. Call show() before the figure is on the page, then with as many curves of
-    the same labels: what is on the page keeps its models. unit "percent": the axis ends at 0 and
-    100, unless the first values lie beyond."""
+    """A figure of lines. Call show() before the figure is on the page, then with the same number
+    and labels of curves: the figure on the page keeps its models. unit "percent": the axis ends at
+    0 and 100, unless the first values lie beyond."""
 
     def __init__(self, look: Look, x_range: Any, *, title: str, y: str, log: bool = False,
                  height: int = 220, definition: str = "", x: str = "", name: str = "",
@@ -101,7 +101,7 @@ class Chart:
         self._described = (x, definition)
 
     def burn_in(self, *of: Optional[float]) -> None:
-        """Shades from the start to this x; None: nothing. Of several runs to the least, and from
+        """Shades from the start to this x; None: nothing. With several runs: to the least, and from
         there lightly to the largest."""
         ends = [end for end in of if end is not None]
         every = min(ends) if ends and len(ends) == len(of) else None

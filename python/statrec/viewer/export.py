@@ -1,8 +1,8 @@
 """The panels of some runs as one HTML file, which needs no server, no network and no other file.
 
-The figures are those of the page, with at most `bins` points a series: zoom, pan and hover work,
-and zooming one figure of a run zooms the others. What the server is needed for is drawn several
-times and folds out: statistics, sites, vectors.
+The figures are the page's, with at most `bins` points a series: zoom, pan and hover work, and
+zooming one figure of a run zooms the others. Choices that need the server are drawn several times
+and fold out: statistics, sites, vectors.
 """
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from .panels.runs import differ
 BINS = 2000  # points of a series
 MOST = 20 << 20  # bytes of the file
 _LEAST_BINS = 100
-MOST_RUNS = 6  # runs with panels of their own
+MOST_RUNS = 6  # runs with their own panels
 _SITES, _STATS, _SCALARS, _VECTORS, _OWN = 4, 6, 2, 2, 12  # that are drawn of each run
-_OF_HEAD = re.compile(r"_head[0-9]+$")  # what a statistic of the whole site stands for
+_OF_HEAD = re.compile(r"_head[0-9]+$")  # a statistic of the whole site replaces these
 _QUANTITIES = 8  # of the runs side by side
 
-# The file asks nobody for anything, whatever is in it.
+# The file makes no requests, whatever it contains.
 _POLICY = ("default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
            "img-src data: blob:; font-src data:")
 _CSS = """
@@ -52,7 +52,7 @@ h3 { font-size: 1.05rem; margin: 1.2rem 0 0.3rem; }
 .figures > div { min-width: 0; } .wide { overflow-x: auto; }
 details.choice > summary { padding: 0.3rem 0; font-weight: bold; }
 """
-# Colours of the figures are those of the light page until the browser wants dark ones.
+# Figures have the colours of the light page until the browser prefers dark ones.
 _SHADE = """
 <script>
 const shade = (text) => matchMedia('(prefers-color-scheme: dark)').matches ? %s.reduce(
@@ -64,7 +64,7 @@ _MODELS = re.compile(r"const docs_json = ('.*?');$", re.MULTILINE)  # as compone
 
 
 class Still(Page):
-    """A page that nobody serves: it draws at once, and listens to nothing."""
+    """A page without a server: it draws at once, and listens to nothing."""
 
     def __init__(self, all_runs: Any, watch: Any, bins: int, name: str,
                  beside: tuple[str, ...] = ()) -> None:
@@ -156,13 +156,13 @@ def _piece(page: Still, kind: Any, label: str, **state: Any) -> Optional[Piece]:
 
 
 def _first(wanted: Sequence[str], names: Sequence[str], most: int) -> list[str]:
-    """Of the names those that are wanted, in their order; without one the first names."""
+    """The wanted names, in their order; without one the first names."""
     return [name for name in dict.fromkeys(wanted) if name in names][:most] or list(names[:most])
 
 
 def _sites(page: Still, scalar: str = "") -> list[str]:
-    """The sites of findings, then the first, the middle and the last one; of those with values of
-    this scalar, where there are any."""
+    """The sites of findings, then the first, the middle and the last one; among those with values
+    of this scalar, if there are any."""
     names = [site.name for site in page.run.sites]
     if scalar:
         of_all = page.run.scalar(scalar, None, page.window(page.run), page.bins)
@@ -176,7 +176,7 @@ def _sites(page: Still, scalar: str = "") -> list[str]:
 
 
 def _of_run(page: Still) -> Iterator[tuple[str, list[Optional[Piece]]]]:
-    """(title, pieces) of the panels of a run; the first piece is unfolded."""
+    """(title, parts) of the panels of a run; the first part is unfolded."""
     run = page.run
     try:
         scalars, vectors = run.scalars, run.vectors
@@ -205,7 +205,7 @@ def _of_run(page: Still) -> Iterator[tuple[str, list[Optional[Piece]]]]:
 
 
 def _side_by_side(page: Still) -> list[Optional[Piece]]:
-    """What may be compared comes first where the runs differ in data or model."""
+    """Comparable statistics come first if the runs differ in data or model."""
     quantities = ["loss", *page.run.metrics[:2],
                   *_first(COMPARABLE, page.run.scalars, _QUANTITIES)][:_QUANTITIES]
     if differ(page.chosen()):
@@ -217,7 +217,7 @@ def _side_by_side(page: Still) -> list[Optional[Piece]]:
 
 
 class _Document:
-    """Pieces of HTML, and the figures whose places they have."""
+    """Parts of HTML, and the figures in them."""
 
     def __init__(self) -> None:
         self.parts: list[Any] = []  # texts, and numbers of figures
@@ -228,7 +228,7 @@ class _Document:
         self.parts.append(text)
 
     def panel(self, title: str, pieces: Sequence[Optional[Piece]]) -> None:
-        """A heading and the pieces that are there; several fold out."""
+        """A heading and its existing parts; several fold out."""
         there = [piece for piece in pieces if piece is not None]
         if not there:
             return
@@ -344,7 +344,7 @@ def _unreadable(run, why):
 
 
 def _must_open(run):
-    """Raises Unreadable for what is no run file, or not a whole one."""
+    """Raises Unreadable for a path that is no run file, or an incomplete one."""
     run.whole = 1
     try:
         if run.now() is None:

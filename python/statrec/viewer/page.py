@@ -15,7 +15,7 @@ from .panels import PANELS
 from .source import AXES
 
 _BINS, _MOST_BINS = 1000, 2000
-_PERIOD = 1000  # ms between two looks at the file
+_PERIOD = 1000  # ms between two checks of the file
 _DEBOUNCE = 60  # ms
 _WORKERS = ThreadPoolExecutor(2, "view")
 SMOOTH = (0, 3, 5, 9, 15, 25, 51, 101)
@@ -52,7 +52,7 @@ class Page:
         self._location, self._document = location, document
         self.look = draw.DARK if dark else draw.LIGHT
         self.bins, self._waiting, self._due = _BINS, False, 0.0
-        self._busy = 0  # passes of refresh_in_turn that go on; models are sent one after the other
+        self._busy = 0  # passes of refresh_in_turn in progress; models are sent one after the other
         self._jobs: dict[Any, tuple[Future, Any]] = {}
         self.x_range = Range1d(start=0, end=1)
         self._span()
@@ -83,7 +83,7 @@ class Page:
         return next((name for name in usual if name in options), options[0] if options else "")
 
     def ends(self, run: Any) -> tuple[Optional[float], Optional[float]]:
-        """Ends of the x axis, None where it is not zoomed."""
+        """Ends of the x axis, None without zoom."""
         return self.state["from"], self.state["to"]
 
     def window(self, run: Any) -> Any:
@@ -114,7 +114,8 @@ class Page:
         figure.on_event(Tap, function)
 
     def background(self, key: Any, of: Any, function: Callable[[], Any]) -> Any:
-        """function() of another thread; None until it is there, then the panel `of` tells it."""
+        """Result of function() in another thread; None before it is ready, then the panel `of`
+        shows it."""
         if key not in self._jobs:
             self._jobs[key] = (_WORKERS.submit(function), of)
             return None
@@ -122,7 +123,7 @@ class Page:
         return job.result() if job.done() and job.exception() is None else None
 
     def later(self, function: Callable[[], Any]) -> None:
-        """Calls it after what is drawn has been sent."""
+        """Calls it after the drawn figures have been sent."""
         if self._document is None or not self._document.session_context:
             function()
         else:
@@ -149,12 +150,12 @@ class Page:
                 one.refresh()
 
     def set_if_new(self, field: str, value: Any) -> None:
-        """set() of what a widget says; None says nothing."""
+        """set() with the value of a widget; None sets nothing."""
         if value is not None:
             self.set(**{field: value})
 
     def _full(self):
-        """Ends of the x axis where it is not zoomed: of all runs that are drawn."""
+        """Ends of the x axis without zoom: over all drawn runs."""
         ends = []
         for run in self.chosen():
             try:
@@ -259,7 +260,7 @@ class Page:
         self._tell()
 
     def _tell(self):
-        """Lines on what is wrong with the address or the files."""
+        """Lines on faults of the address or the files."""
         lines = list(self._wrong) + [run.problem for run in self.chosen() if run.problem]
         text = "".join(f"<p role='alert'><b>{texts.escaped(line, 600)}</b></p>" for line in lines)
         if self._told.object != text:
@@ -293,7 +294,7 @@ class Page:
     # -- a growing run ------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Looks at the files again, and shows what is new. Call it every second."""
+        """Checks the files again, and shows new rows. Call it every second."""
         now = time.monotonic()
         if now < self._due or self._busy:
             return
@@ -315,5 +316,5 @@ class Page:
 
 
 def start(page: Page) -> None:
-    """Lets a page look at its files, in a session of Panel's."""
+    """Lets a page check its files, in a session of Panel's."""
     panel.state.add_periodic_callback(page.tick, period=_PERIOD)

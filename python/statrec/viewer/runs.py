@@ -37,7 +37,7 @@ def find(paths: Iterable[Any]) -> list[str]:
 
 
 def absent(paths: Iterable[str]) -> list[str]:
-    """Of the paths of `find`, those without a file, finished or growing."""
+    """The paths of `find` without a file, finished or growing."""
     return [path for path in paths
             if not os.path.exists(path) and not os.path.exists(path + ".part")]
 
@@ -89,7 +89,7 @@ class Runs:
     # -- their table --------------------------------------------------------------------------
 
     def summaries(self) -> list[dict[str, Any]]:
-        """summary() of every run; read again where its file changed."""
+        """summary() of every run; read again if its file changed."""
         return [self._summary(run) for run in self._of.values()]
 
     def _summary(self, run):

@@ -20,14 +20,14 @@ ORIGINS = [HOST, "localhost"]  # pages that may open the websocket; any port, fo
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """A free port of 127.0.0.1."""
     with socket.socket() as one:
         one.bind((HOST, 0))
         return one.getsockname()[1]
 
 
 def address(port: int, token: str) -> str:
-    """Where the page is."""
+    """The address of the page."""
     return f"http://{HOST}:{port}/{token}/"
 
 
@@ -54,7 +54,7 @@ def make_server(paths: Sequence[Any], port: int = 0, token: Optional[str] = None
         one.refresh()
         browser = panel.state.browser_info
 
-        def loaded():  # what changes before it, Panel 1.9 does not send
+        def loaded():  # Panel 1.9 does not send earlier changes
             if browser is not None:
                 one.darken(bool(browser.dark_mode))
                 browser.param.watch(lambda event: one.darken(bool(event.new)), "dark_mode")

@@ -59,7 +59,7 @@ class Run:
             return self._file
 
     def now(self) -> Any:
-        """What changes if the file does; None if it is gone."""
+        """A stamp that changes with the file; None if it is gone."""
         for ending in ("", ".part"):
             try:
                 about = os.stat(self.path + ending)
@@ -89,7 +89,7 @@ class Run:
 
     @property
     def stamp(self) -> Any:
-        """What now() was when the file was opened."""
+        """Value of now() when the file was opened."""
         return self._stamp
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class Run:
 
     @property
     def running(self) -> bool:
-        """Whether the run is being written, as far as the file says."""
+        """Whether the run is being written, according to the file."""
         return self.info["status"] == "running"
 
     @property
@@ -193,14 +193,14 @@ class Run:
         return bool(len(self.steps)) and bool(numpy.isfinite(self.column("epoch")).all())
 
     def at_steps(self, axis: str, steps: Any) -> Any:
-        """The x of these steps: of the last row that is not behind each."""
+        """The x of these steps: from the last row that is not after each."""
         x = self.axis(axis)
         rows = numpy.searchsorted(self.steps, steps, side="right") - 1
         return x[numpy.clip(rows, 0, len(x) - 1)] if len(x) else numpy.zeros(len(rows))
 
     def window(self, axis: str, low: Optional[float] = None,
                high: Optional[float] = None) -> Window:
-        """The rows whose x is in [low, high], and one on each side so that lines go on."""
+        """The rows whose x is in [low, high], and one on each side so that lines reach the edges."""
         return _window(self.axis(axis), low, high)
 
     def step_range(self, axis: str, low: Optional[float], high: Optional[float]) -> tuple[int, int]:
@@ -374,7 +374,7 @@ def _window(x, low, high):
 
 
 def _key(x):
-    """What tells two axes of the same rows apart."""
+    """Key that distinguishes two axes of the same rows."""
     return (float(x[0]), float(x[-1])) if len(x) else ()
 
 

@@ -1,4 +1,4 @@
-"""The state of the page, and the same as the query of its address.
+"""The state of the page, and its form as the query of the address.
 
 A row of FIELDS is a part of the state: its name in the address, its default, and a function that
 turns a text into a value or raises ValueError. The address has the fields that are not default.

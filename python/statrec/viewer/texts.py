@@ -7,7 +7,7 @@ import unicodedata
 from typing import Any, Iterable, Sequence
 
 MOST = 80  # characters of a name; 64 bytes is the format's limit, other texts have none
-_SCANNED = 4000  # characters of a text that are looked at
+_SCANNED = 4000  # characters of a text that are read
 
 
 def plain(text: Any, most: int = MOST) -> str:
@@ -45,7 +45,7 @@ def number(value: Any) -> str:
 
 
 def with_unit(name: str, unit: str) -> str:
-    """"valid_accuracy (percent)"; what has no unit is declared with the unit 1."""
+    """"valid_accuracy (percent)"; metrics without a unit are declared with the unit 1."""
     return name if unit in ("", "1") else f"{name} ({unit})"
 
 

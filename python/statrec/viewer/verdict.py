@@ -16,7 +16,7 @@ PAUSE = 30  # seconds between two diagnoses of a growing run, as statrec diagnos
 
 class Verdict:
     """line; findings and others: rows of the table, the weightiest first; page: the whole text, ""
-    until it is there."""
+    before it is ready."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self.page = ""
@@ -28,7 +28,7 @@ class Verdict:
 
     @property
     def healthy(self) -> bool:
-        """Whether the page says HEALTHY."""
+        """Whether the page's verdict is HEALTHY."""
         return self.line.startswith("HEALTHY")
 
     @property
@@ -58,7 +58,7 @@ def diagnose(run: Any) -> Verdict:
 
 
 def page_of(run: Any) -> str:
-    """What the program prints for people, or why it does not."""
+    """The program's readable output, or why there is none."""
     try:
         return _plot._run("statrec", ["diagnose", commands.path(run)]).stdout
     except Error as why:
@@ -74,7 +74,7 @@ class Watch:
         self._last: dict[str, Verdict] = {}
 
     def get(self, run: Any) -> tuple[Optional[Verdict], str]:
-        """(the last Verdict or None, a line on what it lacks or ""). Returns at once."""
+        """(the last Verdict or None, a line on missing parts or ""). Returns at once."""
         stamp, now = run.stamp, time.monotonic()
         known = self._of.get(run.path)
         if known is None or (known[2].done() and known[0] != stamp and now - known[1] >= PAUSE):

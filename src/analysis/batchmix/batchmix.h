@@ -1,11 +1,12 @@
-/* batchmix.h -- what stat-batchmix does: rows of a site, covariates of its batches, least squares
+/* batchmix.h -- parts of stat-batchmix: rows of a site, covariates of its batches, least squares
  * out of sample. Formulas: batchmix_covariates.c, batchmix_fit.c, stat-batchmix.c. */
 #ifndef ANALYSIS_BATCHMIX_BATCHMIX_H
 #define ANALYSIS_BATCHMIX_BATCHMIX_H
 
 #include "analysis/frame/step_range.h"
 
-/* What is taken out of mu_B - mu. MIX_MORE: of its exact part position, then by regression. */
+/* The part that is subtracted from mu_B - mu. MIX_MORE: first its exact position part, then a
+ * regression. */
 typedef enum {
     MIX_NONE,
     MIX_POSITION,
@@ -33,7 +34,7 @@ typedef struct mix_site {
     const sr_run_site *at;
     int64_t site;
     bool position;       /* the file has position_B and position */
-    int64_t first, rows; /* of /vectors, in the window */
+    int64_t first, rows; /* rows of /vectors in the window */
     int64_t block;       /* rows that stay together */
     int length, padding; /* terms of the two covariates, in this order */
     mix_known known[2];  /* the same order */
@@ -83,7 +84,7 @@ void mix_fit_free(mix_fit *f);
 void mix_fit_add(mix_fit *f, int fold, const double *z, const double *const *y);
 /* b [count, width]: the coefficients from all folds but this one. */
 void mix_fit_solve(const mix_fit *f, int fold, const mix_model *m, double *b);
-/* Sum of squares that is left, each fold by the coefficients of the others; b: room for them. */
+/* Remaining sum of squares, each fold by the coefficients of the others; b: memory for them. */
 double mix_fit_left(const mix_fit *f, const mix_model *m, double *b);
 
 /* -- shares: batchmix_explain.c -------------------------------------------------------------- */
@@ -101,7 +102,7 @@ typedef struct mix_share {
 typedef struct mix_outcome {
     int64_t used, nonfinite; /* rows of /vectors */
     mix_share part[MIX_PARTS];
-    double slope;       /* of mu_B - mu on its position part; NaN without one */
+    double slope;       /* slope of mu_B - mu on its position part; NaN without one */
     double independent; /* the share that the means of independent rows would have */
 } mix_outcome;
 

@@ -68,7 +68,7 @@ static sr_status block_read(step_block *b, const mix_site *m, int64_t first, sr_
 /* knot [MIX_TERMS]; value [rows]: the covariate, reordered */
 static void find_knots(mix_site *m, double *value, int64_t rows, int covariate, int wanted,
                        double *knot, int *terms) {
-    double quantile[MIX_TERMS] = {0.5}; /* to have one where no knot is wanted */
+    double quantile[MIX_TERMS] = {0.5}; /* to have one if no knot is wanted */
     for (int i = 1; i < wanted; i++) quantile[i - 1] = (double)i / wanted;
     const column_quantiles found =
         quantiles_make(value, rows, quantile, wanted > 1 ? wanted - 1 : 1);
@@ -118,7 +118,7 @@ static sr_status start_running(const mix_site *m, term_list *l, step_block *b, s
     return status;
 }
 
-/* Of the rows from *row on those that are in the block. */
+/* Filters the rows from *row on that are in the block. */
 static void filter_block(const mix_site *m, term_list *l, const step_block *b, int64_t *row) {
     for (int64_t i = 0; i < b->count && *row < m->rows; i++) {
         const bool here = b->step[i] == m->step[*row];

@@ -9,12 +9,12 @@
  * maximum of a resample cannot exceed the maximum of the series. So its interval shows how much
  * depends on single steps, and its upper end is the maximum itself.
  *
- * Several runs (two levels: Davison and Hinkley, Bootstrap Methods, 3.8): a resample of n runs is
- * the mean of n runs drawn with replacement, each with its own resample of blocks. Such a mean
- * varies less than the mean of n new runs, for two reasons. Drawing from the n runs divides the
- * variance by n instead of n - 1. Percentiles assume a normal distribution; n runs give Student's
- * with n - 1 degrees of freedom. So intervals are widened (Hesterberg 2015, expanded percentiles;
- * there at their level, which n = 3 runs cannot reach) by
+ * Several runs (two levels: Davison and Hinkley, Bootstrap Methods, 3.8): a resample is the mean of
+ * n runs drawn with replacement. Each has its own resample of blocks. Such a mean varies less than
+ * the mean of n new runs, for two reasons. Drawing from the n runs divides the variance by n
+ * instead of n - 1. Percentiles assume a normal distribution; n runs give Student's with n - 1
+ * degrees of freedom. So intervals are widened (Hesterberg 2015, expanded percentiles; there at
+ * their level, which n = 3 runs cannot reach) by
  *
  *     c = t_{n-1, level} / z_level  sqrt(n / (n - 1)):   9.2 at n = 2, 2.7 at 3, 1.6 at 5
  *

@@ -26,7 +26,7 @@ sr_status bootstrap_median(const double *value, int64_t count, double median, do
 /* Two levels: each resample draws `runs` runs with replacement, and one resample of each. result
  * [BOOTSTRAP_TAILS, resamples] are their means; drawn[r] [BOOTSTRAP_TAILS, resamples]. */
 void bootstrap_runs(double *const *drawn, int runs, rng random, int64_t resamples, double *result);
-/* Factor by which to widen an interval from few runs; 1 for one run, which has no spread. */
+/* Factor that widens an interval from few runs; 1 for one run, which has no spread. */
 double bootstrap_widening(int runs, double level);
 /* Student's 95 % interval of the mean: mean -+ t_{n-1} s / sqrt(n). NaN for n < 2 or a value that
  * is not finite. */

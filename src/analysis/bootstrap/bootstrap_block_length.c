@@ -6,10 +6,10 @@
  *     w(t) = 1 for |t| <= 1/2, 2 (1 - |t|) for |t| <= 1,
  *
  * R is the autocovariance, M = 2 m. m is the smallest lag after which K = max(5, ceil(sqrt(log10
- * n))) lags in a row have |R(k) / R(0)| < 2 sqrt(log10 n / n). l is at most min(3 sqrt n, n / 3),
- * and at least n / 4096: longer blocks than needed keep the interval valid, 4096 of them lose
- * little, and a resample costs a step for each block. R belongs to the indicator y_i = [x_i >
- * median], not to x. The error of a median depends on it, and it exists for any tails.
+ * n))) lags in a row have |R(k) / R(0)| < 2 sqrt(log10 n / n). l is at most min(3 sqrt n, n / 3)
+ * and at least n / 4096. Longer blocks than needed keep the interval valid, and 4096 blocks lose
+ * little. A resample costs a step for each block. R belongs to the indicator y_i = [x_i > median],
+ * not to x. The error of a median depends on it, and it exists for any tails.
  *
  * An indicator takes one bit of a step. So counts of 64 steps at once give its covariances; a
  * million steps need up to 2,000 lags. With p the mean of y,

@@ -3,7 +3,7 @@
  * Block k of K has the values floor(k n / K) .. floor((k + 1) n / K) - 1. A resample has K blocks,
  * drawn with replacement. So block k counts `times` in it, and a value as often as its block. The
  * blocks of bootstrap_resample.c begin anywhere: a resample then takes two random accesses to the
- * series for each block. Of thousands of blocks it matters little where they begin.
+ * series for each block. With thousands of blocks their starts matter little.
  *
  * DRAW_LANES resamples are counted side by side. The number of drawn values below a window is a
  * matrix product of the numbers in each block and `times`. The members of the window follow in
@@ -100,7 +100,7 @@ static void count_below(const fixed_series *s, double limit, uint32_t *below) {
     }
 }
 
-/* Of the number of values below `limit` in a resample, times DEVIATIONS. */
+/* DEVIATIONS times the standard deviation of the number of values below `limit` in a resample. */
 static int64_t reach(const fixed_series *s, double limit, uint32_t *below) {
     double sum = 0, squares = 0;
     count_below(s, limit, below);
@@ -196,7 +196,7 @@ static void series_free(fixed_series *s) {
 
 /* -- quantiles ------------------------------------------------------------------------------- */
 
-/* of [blocks]: sum of each resample's blocks. */
+/* Sums of[blocks] over the blocks of each resample. */
 static void sum_blocks(const uint8_t *times, int64_t blocks, const uint32_t *of,
                        uint32_t sum[DRAW_LANES]) {
     memset(sum, 0, DRAW_LANES * sizeof *sum);

@@ -6,7 +6,7 @@
 
 /* Values of the shortest series with fixed blocks. */
 enum { FIXED_LEAST = 1 << 16 };
-/* Number of fixed blocks of a series of n values with blocks of `block` values; 0: the series is
+/* Number of fixed blocks of a series of n values with blocks of `block` values. 0: the series is
  * short, or has more than 4096 blocks. bootstrap_tails is for these. */
 int64_t fixed_blocks(int64_t n, int64_t block);
 

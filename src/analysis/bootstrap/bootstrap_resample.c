@@ -2,11 +2,10 @@
  *
  * A resample (bootstrap.c) consists of blocks of steps. Six order statistics are wanted: two around
  * the median, two around the 99 % quantile, and the two largest. They vary little between
- * resamples. The number of drawn values below a quantile p has the variance n/l v, with v the
- * variance of their number in a block; it is at most about n l p (1 - p). So only values near them
- * are sorted, in two windows of ranks; the upper window includes the largest value. Windows that
- * overlap become one. Where one tail alone is wanted there is one window. A series of equal values
- * needs no resample.
+ * resamples. The number of drawn values below a quantile p has the variance n/l v, at most about n
+ * l p (1 - p). v is the variance of their number in a block. So only values near them are sorted,
+ * in two windows of ranks; the upper window includes the largest value. Windows that overlap become
+ * one. If only one tail is wanted, there is one window. A series of equal values needs no resample.
  *
  * Each member of a window gets the number of its draws. Short blocks count each of their steps. For
  * long blocks, prefix sums over the steps count the values below each window and the members of
@@ -34,7 +33,7 @@ enum {
     MEASURED = 6,   /* and in measured ones */
     BLOCKS = 16,    /* more values at the top: a resample draws one of them but for e^-16 */
     LOOK_UPS = 5,   /* two cost as much as counting 5 steps */
-    MANY = 1 << 18  /* values to draw for which threads are worth it */
+    MANY = 1 << 18  /* number of drawn values from which threads pay */
 };
 
 static const double tail_quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
@@ -49,17 +48,17 @@ typedef struct prefix {
 
 typedef struct ranked {
     double value;
-    uint32_t member; /* where it is counted in `times` */
+    uint32_t member; /* its index in `times` */
 } ranked;
 
 typedef struct resampler {
     const double *value; /* [n] */
     int64_t n, block;
-    rng_range range; /* of n */
+    rng_range range; /* range of n */
     int tail;        /* the one that is wanted, or ALL_TAILS */
     int windows;
     double low[WINDOWS], high[WINDOWS];
-    int64_t end[WINDOWS]; /* of a window in `sorted` */
+    int64_t end[WINDOWS]; /* ends of the windows in `sorted` */
     prefix *before;       /* [n + 1] */
     ranked *sorted;       /* [members] upwards */
     uint32_t *place;      /* [n + block] where a step is counted; NULL: long blocks */
@@ -74,7 +73,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of the number of values below `limit` in a resample. */
+/* Standard deviation of the number of values below `limit` in a resample. */
 static double deviation_below(const resampler *r, double limit) {
     int64_t here = 0;
     double sum = 0, squares = 0;
@@ -88,8 +87,8 @@ static double deviation_below(const resampler *r, double limit) {
     return sqrt(fmax(0, squares / n - mean * mean) * n / (double)r->block);
 }
 
-/* Half of a window around rank p n: by what is measured, and at most by what can be. limit: the
- * value there. */
+/* Half of a window around rank p n, from the measured deviation, and at most from the largest
+ * possible one. limit: the value at that rank. */
 static double reach_around(const resampler *r, double p, double limit) {
     const double l = (double)r->block;
     return fmin(DEVIATIONS * sqrt((double)r->n * l * p * (1 - p)),
@@ -243,7 +242,8 @@ static void find_upwards(const resampler *r, const uint32_t *times, const uint32
     }
 }
 
-/* The same of ranks in the last window, which has the largest value: few steps for a tail. */
+/* Finds ranks in the last window, which contains the largest value, from its end: few steps for a
+ * tail. */
 static void find_downwards(const resampler *r, const uint32_t *times, const int64_t rank[2],
                            double value[2]) {
     int64_t k = r->members, below = r->n;

@@ -109,7 +109,7 @@ void summary_cells(tsv *t, const summary *s) {
 
 /* -- several columns ------------------------------------------------------------------------- */
 
-enum { MANY_VALUES = 1 << 16 }; /* for which threads are worth it */
+enum { MANY_VALUES = 1 << 16 }; /* number from which threads pay */
 
 sr_status columns_create(column_block *b, int64_t columns, int64_t rows, sr_failure *why) {
     b->memory = large_pages_alloc((size_t)(columns * rows + 1) * sizeof *b->memory);

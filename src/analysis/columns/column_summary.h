@@ -23,7 +23,7 @@ enum { QUANTILES_MOST = 5 };
 typedef struct column_quantiles {
     int64_t finite;            /* number of finite values */
     double least, largest;     /* infinite, least above largest, if there are none */
-    double at[QUANTILES_MOST]; /* NaN if there are none */
+    double at[QUANTILES_MOST]; /* NaN without any */
 } column_quantiles;
 /* p [quantiles] ascending. Reorders value [count]. */
 column_quantiles quantiles_make(double *value, int64_t count, const double *p, int quantiles);
@@ -32,10 +32,10 @@ column_quantiles quantiles_make(double *value, int64_t count, const double *p, i
 
 typedef struct summary {
     int64_t values, nonfinite;
-    double mean, min, q01, q25, median, q75, q99, max; /* of the finite values; NaN without any */
+    double mean, min, q01, q25, median, q75, q99, max; /* over the finite values; NaN without any */
 } summary;
 
-/* Of value [count]; NaN for none. */
+/* Mean of value [count]; NaN for none. */
 double column_mean(const double *value, int64_t count);
 /* Reorders value [count]. */
 void summary_make(double *value, int64_t count, summary *result);

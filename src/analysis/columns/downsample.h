@@ -9,7 +9,7 @@
 typedef struct parts {
     int columns;
     int64_t buckets;                 /* 0: every row is kept as it is */
-    double low, high;                /* of x */
+    double low, high;                /* range of x */
     int64_t number, count, capacity; /* the part that is being filled: its number, its rows */
     double *value;                   /* [columns, capacity] */
     int64_t rows, row_capacity;      /* output; a reader may take rows early and set rows to 0 */

@@ -34,7 +34,7 @@ typedef struct step_block {
     const site_choice *at; /* [sites] of one run */
     int64_t sites;
     series *s;     /* [sites * statistics] those that there are */
-    double **into; /* where each goes */
+    double **into; /* destination of each column */
     int have;      /* their number */
     int64_t *step; /* [BLOCK] */
     double *x;     /* [BLOCK] the same, for parts */

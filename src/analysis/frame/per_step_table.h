@@ -12,7 +12,7 @@ typedef struct step_table {
     tsv *table;
     int64_t buckets;           /* 0: every step */
     const step_window *window; /* [runs] */
-    bool intervals;            /* of a summary's medians */
+    bool intervals;            /* of medians, in a summary */
     int64_t parts;             /* equal parts of training, a summary of each */
 } step_table;
 

@@ -270,8 +270,8 @@ static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
     return SR_OK;
 }
 
-/* Compares one site of the run, its first, with that of the first run. Here, while the file of the
- * run is open: of many runs each pass opens every file again. */
+/* Compares one site of the run, its first, with the first run's. Done while the run's file is open:
+ * with many runs, each pass opens every file again. */
 static void choice_compare(choice *c, const run_set *set, int64_t from) {
     for (int i = 0; i < c->statistics; i++) {
         const site_choice *here = &c->site[from], *end = c->site + c->sites;

@@ -19,7 +19,7 @@ typedef struct choice {
     int statistics;
     site_choice *site; /* [sites], runs in their order, sites in forward order */
     int64_t sites, capacity;
-    /* of each statistic: sr_differences of the first run that has it and of all others, joined */
+    /* [statistics]: sr_differences of the first run with the statistic and of all others, joined */
     unsigned differences[ANALYSIS_STATISTICS];
     site_choice first[ANALYSIS_STATISTICS]; /* that run's first site with it, where has[0] */
 } choice;
@@ -33,9 +33,9 @@ sr_status choice_set_statistics(choice *c, const statistic *stats, int count, co
 void choice_note_own(const choice *c, const run_set *set, bool define, tsv *table);
 /* No site but final norms of stacks normalizes over the batch. */
 bool choice_only_observes(const sr_runfile *run);
-/* True for a site that "last-bn" may mean: its method has batch statistics, or of a run that only
- * observes them the observer; and it is not the final norm of a stack (NAME.final). In the models
- * of the RBN paper that norm is no BN. */
+/* True for a site that "last-bn" may mean. Its method has batch statistics (in a run that only
+ * observes them: the observer has), and it is not the final norm of a stack (NAME.final). In the
+ * models of the RBN paper that norm is no BN. */
 bool choice_is_bn_layer(const sr_run_site *site, bool only_observes);
 /* globs_choose for the sites of a run: "first", "middle", "last" and "last-bn" mean sites with
  * may[i]; NULL: any site. */
@@ -51,8 +51,8 @@ void choice_list_sites(const sr_runfile *run, char *text, size_t size);
  * if no site is left. Writes `# note:` lines for sites that it leaves out. */
 sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,
                            tsv *table, sr_failure *why);
-/* Writes a `# warning:` line for each wanted statistic that depends on a setting in which a run
- * differs from the first run that has it. The line names a statistic that may be compared. */
+/* Writes a `# warning:` line for each wanted statistic that depends on a setting in which the runs
+ * with it differ. The line names a statistic that may be compared. */
 void comparable_warn(const choice *c, tsv *table);
 void choice_free(choice *c);
 

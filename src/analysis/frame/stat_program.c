@@ -9,7 +9,8 @@
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* Every program has --format; one with formats of its own declares and reads it itself. */
+/* Every program has --format; a program with its own formats declares and reads the option
+ * itself. */
 typedef struct all_options {
     option_text format;
     option_table all; /* the program's, then --format */
@@ -135,7 +136,7 @@ typedef struct reading {
     sr_failure first;
 } reading;
 
-/* What is wrong with a run is reported after all runs were opened. */
+/* Faults of a run are reported after all runs were opened. */
 static void read_opened(void *context, int r, const sr_runfile *run) {
     reading *of = context;
     const stat_program *p = of->table->program;

@@ -34,21 +34,21 @@ typedef struct stat_program {
     void (*more_help)(void); /* prints more above the options; NULL: nothing */
     const char *environment; /* paragraph after the options; NULL: none */
     bool without_runs;       /* accepts a command line without run files */
-    const void *self;        /* what the functions need beside the settings, or NULL */
+    const void *self;        /* data of the functions besides the settings, or NULL */
     size_t state;            /* size of the struct that t->state points to */
-    /* Prints another table and sets *done; NULL: there is none. */
+    /* Prints another table and sets *done; NULL: no other table. */
     sr_status (*other)(stat_table *t, const char *command, bool *done, sr_failure *why);
-    /* Reads what the table needs of run `r` while its file is open: of many runs each later pass
+    /* Reads the table's data of run `r` while its file is open: with many runs, each later pass
      * opens all files again. Called before `other` and `head`; NULL: nothing. */
     sr_status (*opened)(stat_table *t, int r, sr_failure *why);
     /* Chooses, checks, and writes the notes above the header. */
     sr_status (*head)(stat_table *t, sr_failure *why);
     /* Declares the columns; NULL: `rows` does. */
     void (*columns)(stat_table *t);
-    /* Prints the rows: all, or those of one chosen site. */
+    /* Prints all rows, or those of one chosen site. */
     sr_status (*rows)(stat_table *t, sr_failure *why);
     sr_status (*site)(stat_table *t, const site_choice *at, sr_failure *why);
-    void (*release)(stat_table *t); /* frees what t->state owns, or NULL */
+    void (*release)(stat_table *t); /* frees the memory of t->state, or NULL */
 } stat_program;
 
 int stat_program_main(const stat_program *p, int argc, char **argv);

@@ -28,7 +28,7 @@ enum {
 
 #define AT(field) offsetof(settings, field)
 
-/* Of --per-feature and its relatives. */
+/* Options of single features: --per-feature and its relatives. */
 static int make_feature_options(option *row) {
     static const char group[] = "Single features";
     const option own[FEATURES] = {
@@ -246,8 +246,8 @@ static sr_status check_features(const settings *s, sr_failure *why) {
     return SR_OK;
 }
 
-/* Values of features at a step do not depend on initial running values; quantiles over steps of
- * what compares with running values do. */
+/* Values of features at a step do not depend on initial running values. Quantiles over steps of
+ * comparisons with running values do. */
 static sr_status print_features(const analysis *a, const settings *s, const run_set *set,
                                 const char *command, sr_failure *why) {
     const bool keep = !s->quantiles && strcmp(s->startup, "auto") == 0;
@@ -273,7 +273,7 @@ static analysis_form form_chosen(const analysis *a, const char *word) {
     return (analysis_form){a->form[0].word, a->stat, false};
 }
 
-/* What only a summary has goes with nothing else, and --buckets only where there are many rows. */
+/* Options of a summary exclude all others; --buckets needs many rows. */
 static sr_status check_summary(const analysis *a, const settings *s, sr_failure *why) {
     const char *other = s->per_step         ? "--per-step"
                         : s->final          ? "--final"
@@ -291,7 +291,7 @@ static sr_status check_summary(const analysis *a, const settings *s, sr_failure 
     return SR_OK;
 }
 
-/* --final, --ranks and those of single features print other tables. */
+/* --final, --ranks and the options of single features print other tables. */
 static sr_status print_other(stat_table *t, const char *command, bool *done, sr_failure *why) {
     const analysis *a = t->program->self;
     const settings *s = t->settings;

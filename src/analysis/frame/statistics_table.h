@@ -21,7 +21,7 @@ typedef struct analysis_form {
 typedef struct shards_request {
     const char *program, *sites, *startup, *phase; /* words as choice_set_sites and windows_make */
     bool per_step;
-    int64_t buckets; /* of per_step; 0: every step */
+    int64_t buckets; /* rows of per_step; 0: every step */
 } shards_request;
 
 /* A request for values of single features: `--per-feature`, `--quantiles` or `--histogram N`. */
@@ -31,8 +31,8 @@ typedef struct features_request {
     const char *step;                                     /* "": the steps of startup and phase */
     const char *order, *spacing;                          /* words of --order and --spacing */
     bool quantiles;
-    int64_t bins;    /* of a histogram; 0: none */
-    int64_t buckets; /* of rows for each step; 0: every step */
+    int64_t bins;    /* bins of a histogram; 0: none */
+    int64_t buckets; /* rows for each step; 0: every step */
 } features_request;
 
 /* An analysis of statistics: summary per run, site and statistic, or --per-step. */
@@ -60,7 +60,7 @@ typedef struct analysis {
                                 sr_failure *why);
     void (*features_help)(void);
     /* Not NULL: prints columns and rows in place of the summary if --stat has its default value.
-     * chosen->wanted is that list then. */
+     * Then it is chosen->wanted. */
     sr_status (*print_sites)(const step_table *j, sr_failure *why);
 } analysis;
 

@@ -4,8 +4,8 @@
  * weigh less than 1 % at every site (sr_run_startup of statrec/runfile.h).
  *
  * --phase: a half of training, or a phase of the learning rate. A phase is a longest run of updates
- * over which the rate changes in one direction: it rises, falls or stays. The update before a jump
- * (a milestone) is the last of its phase. Steps without an update have the rate of their update.
+ * over which the rate rises, falls or stays. The update before a jump (a milestone) is the last of
+ * its phase. Steps without an update have the rate of their update.
  */
 
 #include "analysis/frame/step_range.h"
@@ -19,7 +19,7 @@ enum { BLOCK = 4096, PHASES_MOST = 99, STARTUP_MOST = 1 << 30 };
 /* -- phases of the learning rate ------------------------------------------------------------- */
 
 typedef struct update {
-    int64_t step; /* of its last pass */
+    int64_t step; /* the last pass of the update */
     double rate;
 } update;
 
@@ -37,7 +37,7 @@ typedef struct phase_walk {
     update first, last;
     int64_t before; /* step of the update before the phase; -1: none */
     bool turned;    /* there is a change in the phase */
-    int way;        /* of it */
+    int way;        /* direction of the rate */
     phase *found;
 } phase_walk;
 

@@ -1,6 +1,6 @@
-/* Open run files for forked processes. Opening a run takes longer than many an analysis, so a
- * program that forks its analyses opens each run once, and the forks use its handles. Processor
- * seconds with and without: 3.8 and 6.3 for a figure of 100 runs, 13.8 and 24.7 for a report of 24.
+/* Open run files for forked processes. Opening a run takes longer than many analyses. A program
+ * that forks its analyses opens each run once, and the forks use its handles. Processor seconds
+ * with and without: 3.8 and 6.3 for a figure of 100 runs, 13.8 and 24.7 for a report of 24.
  */
 
 #include "analysis/runs/run_cache.h"

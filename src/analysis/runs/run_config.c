@@ -15,7 +15,7 @@
 #include "base/options/options.h"
 
 /* The unit that losses are divided by, and options without effect then. Configurations with all
- * options are of images or of sentence pairs. */
+ * options belong to images or to sentence pairs. */
 static const struct {
     const char *counts, *unused;
 } whole[] = {

@@ -10,19 +10,19 @@
 enum { RUN_WORD = 96 }; /* names and labels */
 typedef char run_word[RUN_WORD];
 
-/* Appends to a text, after the separator if it is not empty; cuts what does not fit. */
+/* Appends to a text, after the separator if it is not empty; cuts the text to the size. */
 void text_append(char *text, size_t size, const char *separator, const char *more);
 
 /* The unit of /steps/tokens, from the units of the metrics: "image" if the first loss is in nats
- * per image; "" if no metric has such a unit. */
+ * per image. "" if no metric has such a unit. */
 void run_counts(const sr_runfile *run, run_word what);
 /* True if the run had this option and used it. */
 bool run_has_option(const sr_runfile *run, const char *key);
 /* Its value without quotes and escapes, cut to size; "" where the run has none. */
 void run_option(const sr_runfile *run, const char *key, char *value, size_t size);
 double run_option_number(const sr_runfile *run, const char *key); /* NaN if the run has none */
-/* alpha_bwd of a PN site: recorded; in older files of statrec train from the configuration, NaN if
- * that has several for sites it does not name; else the site's alpha. */
+/* alpha_bwd of a PN site, as recorded. Older files of statrec train have it in the configuration;
+ * NaN if that has several for sites it does not name. Else the site's alpha. */
 double run_alpha_backward(const sr_runfile *run, const sr_run_site *site);
 /* Name of the data set: the last part of data-dir, with the direction of a translation,
  * "multi30k-de-en"; else `data`. */

@@ -22,7 +22,7 @@ static bool config_is(const char *config, const char *key, const char *value) {
 
 /* -- identity -------------------------------------------------------------------------------- */
 
-/* The parts of the stored --norm; none where it is missing. */
+/* The parts of the stored --norm; empty if it is missing. */
 static norm_value norm_of(const sr_run_info *info) {
     option_line l;
     norm_value v;
@@ -51,7 +51,7 @@ static void add_form(const char *config, const norm_value *v, run_word norm) {
         text_append(norm, sizeof(run_word), "/", "outside");
 }
 
-/* Methods of the sites that are of the decoder, or that are not: "bn", or "bn,ln". */
+/* Methods of the sites in the decoder, or of all others: "bn", or "bn,ln". */
 static void norm_of_sites(const sr_runfile *run, bool decoder, run_word norm) {
     const sr_run_site *site;
     run_word word;
@@ -180,7 +180,7 @@ static const char *end_of_line(const option_line *l) {
 }
 
 /* Settings that a has and b has otherwise, or not at all: `missing` counts only the latter. Runs of
- * one program have most lines alike and in one order: these are passed over, since analyses of many
+ * one program have most lines alike and in one order. These are skipped, since analyses of many
  * runs compare each pair. */
 static int count_other_settings(const run_identity *a, const run_identity *b, bool missing) {
     const char *at = a->info->config, *there = b->info->config;

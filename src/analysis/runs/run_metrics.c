@@ -42,7 +42,7 @@ const char *metric_better(const sr_run_metric *m) {
     return m->better == SR_BETTER_NEITHER ? "-" : words[m->better + 1];
 }
 
-/* -- refusing a name ------------------------------------------------------------------------- */
+/* -- rejecting a name ------------------------------------------------------------------------ */
 
 enum { NAMES_SHOWN = 32 };
 

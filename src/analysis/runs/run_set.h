@@ -23,9 +23,9 @@ sr_status run_set_open_each(run_set *set, int count, char **paths, run_opened_fn
                             void *context, sr_failure *why);
 void run_set_close(run_set *set);
 
-/* Warns on standard error of damage that opening the run found. Where a backup copy replaced it,
- * the numbers are right, but the file may soon be lost; elsewhere a text is "" and a number NaN, 0
- * or -1 (sr_run_open). */
+/* Warns on standard error of damage that opening the run found. If a backup copy replaced the
+ * damaged part, the numbers are right, but the file may soon be lost. Elsewhere a text is "" and a
+ * number NaN, 0 or -1 (sr_run_open). */
 void run_warn_damage(const tool *t, const sr_runfile *run);
 /* The same for files that are not open; skips files that do not open. */
 void run_warn_damage_paths(const tool *t, int count, char **paths);

@@ -1,8 +1,8 @@
 /* Power of a site's input, feature by feature: outlier features, mean direction, power and
  * variance, dead features.
  *
- * With d the width of the site, mu_B, sigma2_B, psi2_B of the batch over its valid rows, s_j =
- * sqrt(psi2_B[j]) the root mean square of feature ("neuron") j:
+ * d is the width of the site; mu_B, sigma2_B, psi2_B are the batch's over its valid rows. s_j =
+ * sqrt(psi2_B[j]) is the root mean square of feature ("neuron") j:
  *
  *     kurtosis   = mean_j s_j^4 / (mean_j s_j^2)^2 = d sum_j psi2_B[j]^2 / (sum_j psi2_B[j])^2
  *     mean_share = sum_j mu_B[j]^2 / sum_j psi2_B[j]
@@ -19,8 +19,8 @@
  * power and variance by depth: Kim et al., Peri-LN, ICML 2025 (arXiv 2502.02732); Sun et al., The
  * Curse of Depth (arXiv 2502.05795). mean_share is the part of the power that all rows share;
  * 1 - mean_share of it is variance. At a site whose rows are all zero, kurtosis and mean_share are
- * 0/0, NaN. `statrec diagnose` has dead and growth of its own (diagnose_features.c): of psi2_B at
- * sites that divide by psi, without values that are not finite.
+ * 0/0, NaN. `statrec diagnose` computes its own dead and growth (diagnose_features.c): from psi2_B
+ * at sites that divide by psi, without values that are not finite.
  */
 #include <math.h>
 

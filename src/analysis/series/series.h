@@ -32,7 +32,7 @@ sr_status series_read_all(const series *s, int series_count, int64_t first, int6
 /* Steps alone. */
 sr_status series_read_steps(const series *s, int64_t first, int64_t count, int64_t *step,
                             sr_failure *why);
-/* First row at or after `step`, series_length if there is none; steps rise. A binary search. */
+/* First row at or after `step`, series_length without one; steps rise. A binary search. */
 sr_status series_find_row(const series *s, int64_t step, int64_t *row, sr_failure *why);
 /* recorded [S]: true where the site has a value of the statistic (not NaN at every step). */
 sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_source source,

@@ -101,7 +101,7 @@ static sr_status read_rows(const series *s, int n, const char *name, int64_t fir
     return p.status;
 }
 
-/* One dataset at the sites of s[n], which are of one run. */
+/* Reads one dataset at the sites of s[n], all in one run. */
 static sr_status read_dataset(const series *s, int n, const char *name, int64_t first,
                               int64_t count, double *const *value, sr_failure *why) {
     sr_status status = SR_OK;

@@ -1,6 +1,6 @@
 /* Statistics computed from the rows of /vectors, of any sites in one pass through the file.
  *
- * The file is read in its order: one band of rows after the other, within a band site after site.
+ * The file is read in its order: one block of rows after the other, within it site after site.
  * Sites that share a block of the file are read together. Such a chunk stays in the cache between
  * reading and computing. Two threads alternate: while one reads its chunk (HDF5: one thread at a
  * time), the other computes. A value depends only on its row, so the number of threads does not
@@ -66,7 +66,7 @@ static sr_status row_counts_find(row_counts *c, int64_t step, double *rows, sr_f
     return status;
 }
 
-/* -- what to read ---------------------------------------------------------------------------- */
+/* -- the vectors to read --------------------------------------------------------------------- */
 
 /* The statistics of one site: series first .. first + count - 1. */
 typedef struct site_part {
@@ -89,8 +89,8 @@ typedef struct pass {
     site_part *part;
     panel *panel;
     int parts, panels;
-    int64_t widest, rows; /* columns of a panel; most rows of a band */
-    int64_t block;        /* rows of a block of the file: a band ends where one does */
+    int64_t widest, rows; /* columns of a panel; most rows at a time */
+    int64_t block;        /* rows of a block of the file: reads end at its end */
 
     pthread_mutex_t turn; /* sleeps; locks of OpenMP may spin */
     /* under way, whose turn it is */
@@ -180,7 +180,7 @@ static sr_status pass_create(pass *p, int series_count, sr_failure *why) {
 
 /* -- chunks ---------------------------------------------------------------------------------- */
 
-/* A chunk: a panel of a band, owned by one thread. */
+/* A chunk: the rows of a panel, owned by one thread. */
 typedef struct block_buffer {
     const panel *of;
     int64_t at, count;           /* rows, from the first one wanted */
@@ -206,7 +206,7 @@ static bool chunk_create(block_buffer *w, const pass *p) {
 
 static sr_status chunk_read(pass *p, block_buffer *w) {
     float *to = w->memory;
-    const bool first = p->rows_of_band && p->next == 0; /* n once for all panels of the band */
+    const bool first = p->rows_of_band && p->next == 0; /* n once for all panels of these rows */
     sr_status status = SR_OK;
     if (first)
         status =
@@ -228,11 +228,11 @@ static sr_status chunk_read(pass *p, block_buffer *w) {
     return status;
 }
 
-/* Takes the next chunk and reads it; false if there is none, or after a failure. */
+/* Takes the next chunk and reads it; false after the last one, or after a failure. */
 static bool chunk_take(pass *p, block_buffer *w) {
     if (p->status != SR_OK || p->at >= p->count) return false;
     const int64_t within = (p->first + p->at) % p->block, left = p->count - p->at;
-    const int64_t rows = within < p->rows ? p->rows - within : p->rows; /* of the band */
+    const int64_t rows = within < p->rows ? p->rows - within : p->rows; /* to the block's end */
     w->of = &p->panel[p->next];
     w->at = p->at;
     w->count = left < rows ? left : rows;

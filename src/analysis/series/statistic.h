@@ -22,7 +22,7 @@ typedef struct statistic {
     const char *definition;                     /* NULL: the definition in format.h */
     unsigned needs;                             /* vectors of recompute: NEEDS(mu_B) | NEEDS(mu) */
     double (*recompute)(const vector_row *row); /* NULL: /vectors do not suffice */
-    /* Family for which recompute holds: "sigma"; NULL: all families. */
+    /* The family that recompute is for: "sigma"; NULL: all families. */
     const char *family;
 } statistic;
 

@@ -95,7 +95,7 @@ static double excess_of_gradient(const double *term, const form_site *at) {
      {"g_" #q, "rows", "dx_norm", "dx_norm_bn"},                                                   \
      combine},
 
-/* One line each: what follows is a table. */
+/* A table follows, one line each. */
 /* clang-format off */
 static const stat_form forms[] = {
     {"tid_total", "tid_mean + tid_var", {"tid_mean", "tid_var"}, sum_of_terms},

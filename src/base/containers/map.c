@@ -51,7 +51,7 @@ static uint32_t hash_key(const char *key, size_t length) {
 
 /* -- slots ------------------------------------------------------------------------------------- */
 
-/* Room for one key more. */
+/* Memory for one more key. */
 static bool grow(map *m) {
     size_t slots = m->slots ? 2 * m->slots : FIRST_SLOTS;
     if (2 * (size_t)(m->count + 1) <= m->slots) return true;

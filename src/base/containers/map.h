@@ -7,7 +7,7 @@
  *     map_free(&words);
  *
  * Values lie in the caller's own arrays, indexed by this number (vector.h). Keys are bytes, which
- * the map copies, or 64-bit numbers. All keys of one map are of one kind.
+ * the map copies, or 64-bit numbers. All keys of one map have one kind.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H

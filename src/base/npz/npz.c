@@ -16,7 +16,7 @@ enum { DEFLATE_RATIO = 1032, DEFLATE_LEAST = 64 }; /* bytes that it can make of 
 struct npz_reader {
     char path[NPZ_PATH];
     zip_t *zip;
-    char name[NPZ_ENTRY]; /* of the last npz_name */
+    char name[NPZ_ENTRY]; /* the last npz_name */
 };
 
 int64_t npz_count(const npz_array *a) {
@@ -78,7 +78,7 @@ npz_reader *npz_open(const char *path, sr_failure *why) {
         sr_fail(why, SR_MEMORY, "%s: out of memory", path);
         return NULL;
     }
-    if (strlen(path) >= NPZ_PATH) /* unreached: stat refuses such a path */
+    if (strlen(path) >= NPZ_PATH) /* unreached: stat rejects such a path */
         sr_fail(why, SR_USAGE, "%.64s...: %s", path, strerror(ENAMETOOLONG));
     else
         r->zip = open_zip(strcpy(r->path, path), why);

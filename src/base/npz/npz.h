@@ -45,11 +45,11 @@ sr_status npz_check_path(const char *path, bool force, sr_failure *why);
 
 /* NULL on failure, also where PATH.part exists. Nothing is written yet. */
 npz_writer *npz_create(const char *path, bool force, sr_failure *why);
-/* Copies one array. A name that is taken is refused. */
+/* Copies one array. A duplicate name is rejected. */
 sr_status npz_add(npz_writer *w, const char *name, const npz_array *a, sr_failure *why);
 int64_t npz_added(const npz_writer *w); /* arrays so far */
 /* Writes all of them as PATH.part, renames when the file is whole, frees the writer. After a
- * failure no file of this writer is left, and what was at the path still is. */
+ * failure no file of this writer is left, and an earlier file at the path stays. */
 sr_status npz_write(npz_writer *w, sr_failure *why);
 void npz_abandon(npz_writer *w); /* frees it, writes nothing; NULL is fine */
 

@@ -83,7 +83,7 @@ static sr_status read_type(const char *header, const char *what, npz_array *a, s
                    what, length < 32 ? (int)length : 32, at);
 }
 
-/* One dimension of the tuple at *at; false when there is none. */
+/* One dimension of the tuple at *at; false without one. */
 static bool read_dimension(const char **at, int64_t *dim) {
     if (**at < '0' || **at > '9') return false;
     char *end;
@@ -111,7 +111,7 @@ static sr_status read_shape(const char *header, const char *what, npz_array *a, 
     return SR_OK;
 }
 
-/* Where the dictionary begins, and its bytes. False when malformed. */
+/* Finds the start of the dictionary and its bytes. False when malformed. */
 static bool find_header(const char *bytes, int64_t count, int64_t *start, int64_t *length) {
     const unsigned char *b = (const unsigned char *)bytes;
     if (count < NPY_PREFIX + 2 || memcmp(bytes, "\x93NUMPY", 6) != 0) return false;

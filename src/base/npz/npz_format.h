@@ -1,4 +1,4 @@
-/* npz_format.h -- what reading and writing share: the header of a .npy entry, and its name. */
+/* npz_format.h -- the header of a .npy entry and its name, for reading and writing. */
 #ifndef BASE_NPZ_NPZ_FORMAT_H
 #define BASE_NPZ_NPZ_FORMAT_H
 
@@ -16,7 +16,7 @@ int64_t npy_item_bytes(npz_type type);
 /* Writes the header of an array; returns its bytes, a multiple of 64. */
 size_t npy_write_header(char out[NPY_HEADER_MAX], const npz_array *a);
 
-/* Reads type, rank and dim from the first bytes of an entry; *data is where the numbers begin.
+/* Reads type, rank and dim from the first bytes of an entry; *data is the offset of the numbers.
  * what: the entry's name, for messages. */
 sr_status npy_read_header(const char *bytes, int64_t count, const char *what, npz_array *a,
                           int64_t *data, sr_failure *why);

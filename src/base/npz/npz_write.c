@@ -24,7 +24,7 @@ enum { STORED_VERSION = 10, LONG_VERSION = 45, UTF8 = 1 << 11, DAY = 1 << 5 | 1 
 static const uint64_t long_most = 0xffffffff;
 
 typedef struct entry {
-    uint64_t size, place; /* of its bytes; of its header in the file */
+    uint64_t size, place; /* its bytes; offset of its header in the file */
     uint32_t sum;
     uint16_t name; /* bytes of it, which come first */
     char bytes[];

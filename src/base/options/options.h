@@ -1,11 +1,11 @@
 /* options.h -- one table of options. Its rows give the parser, --help, range messages and the
  * stored configuration.
  *
- * A row has a key, the type of its value, the value's offset in the caller's struct, its default as
- * a user types it, range, unit and help. A command line has `--key value` or `--key=value`, a .conf
- * file `key = value`. There '#' at the start of a line or after a blank begins a comment; "..."
- * quotes a value. A flag is `--flag` or `--no-flag`, in a file yes or no. The last value of a
- * repeated option wins; lists keep all.
+ * A row has a key, the type of its value, and the value's offset in the caller's struct. It also
+ * has the default as a user types it, the range, the unit and the help. A command line has `--key
+ * value` or `--key=value`, a .conf file `key = value`. There '#' at the start of a line or after a
+ * blank begins a comment; "..." quotes a value. A flag is `--flag` or `--no-flag`, in a file yes or
+ * no. The last value of a repeated option wins; lists keep all.
  */
 #ifndef BASE_OPTIONS_OPTIONS_H
 #define BASE_OPTIONS_OPTIONS_H
@@ -20,7 +20,7 @@
 typedef enum {
     OPTION_FLAG,   /* bool */
     OPTION_INT,    /* int64_t, low <= value <= high */
-    OPTION_REAL,   /* double,  low <= value <= high; nan is refused */
+    OPTION_REAL,   /* double, low <= value <= high; nan is rejected */
     OPTION_TEXT,   /* char[OPTION_TEXT_SIZE] */
     OPTION_CHOICE, /* char[OPTION_TEXT_SIZE], one of the words in `choices` */
     OPTION_LIST,   /* option_list: each time it is given adds a text; default "". Not for dumps */
@@ -49,7 +49,7 @@ typedef struct option {
     const char *key;   /* "max-tokens" */
     char letter;       /* 'o' for -o, 0 for none */
     option_type type;
-    size_t offset; /* of the value in the struct */
+    size_t offset; /* offset of the value in the struct */
     /* default, as text; outside the range (0, nan: "unset") it is allowed too */
     const char *default_text;
     double low, high;      /* INT and REAL; both 0: any value */
@@ -62,7 +62,7 @@ typedef struct option {
        offers its files, or names of `statrec list` (tools/completion.sh). */
     const char *value;
     bool common; /* in the short --help */
-    bool old;    /* replaced by another option: stored only where it differs from the default */
+    bool old;    /* another option replaces it: stored only if it differs from the default */
 } option;
 
 /* Rows without a letter; `at` is the offset of the value in the struct. More may follow the help,
@@ -104,7 +104,7 @@ typedef struct option_table {
 /* Fills `values` with the defaults of all rows. */
 void options_set_defaults(option_table table, void *values);
 
-/* Sets one option from text. A message begins with `where` ("train.conf:12" or "--lr"): "where:
+/* Sets one option from text. A message starts with `where` ("train.conf:12" or "--lr"): "where:
    value 'x' of key is too large; range low to high". */
 sr_status options_set(option_table table, void *values, const char *key, const char *text,
                       const char *where, sr_failure *why);
@@ -132,7 +132,7 @@ bool options_lists(const char *words, const char *key);
 /* True when the row's value has an effect. */
 bool options_has_use(const option *row, const void *values);
 
-/* Refuses the first option that was given without an effect. A value from a file counts where it
+/* Rejects the first option that was given without an effect. A value from a file counts if it
    differs from `base`: files of options_dump may have all rows. */
 sr_status options_check_use(option_table table, const void *values, const void *base,
                             const option_origin *origin, sr_failure *why);
@@ -172,7 +172,7 @@ void options_skip_equal(const char **a, const char **b);
 /* True when the text omits options without effect: a missing one is then no difference. Older
  * texts have all options. */
 bool options_left_out(const char *text);
-/* The value without quotes and escapes, cut to size; "" when there is none. */
+/* The value without quotes and escapes, cut to size; "" without a value. */
 void options_line_value(const char *text, const char *key, char *value, size_t size);
 
 /* The --help section: groups, keys, types, live defaults, ranges, units. */

@@ -285,7 +285,7 @@ static bool needs_quotes(const char *text) {
                       strpbrk(text, "#\n\r"));
 }
 
-/* Writes the value between quotes; `out` has room for twice the text and the quotes. */
+/* Writes the value between quotes; `out` has memory for twice the text and the quotes. */
 static void quote(const char *text, char *out) {
     *out++ = '"';
     for (; *text; text++) {

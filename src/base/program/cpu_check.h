@@ -1,7 +1,7 @@
 /* cpu_check.h -- whether the processor has the instructions that a program was compiled for.
  *
  * Only for code that any processor can run: functions of this header are compiled for the base
- * level, whatever the options of the compiler are. Its macros still say what the options were. */
+ * level, whatever the options of the compiler are. Its macros still show those options. */
 #ifndef BASE_PROGRAM_CPU_CHECK_H
 #define BASE_PROGRAM_CPU_CHECK_H
 

@@ -1,6 +1,5 @@
-/* start.c -- what a program must learn before any library of it begins: linked into each program,
- * and run before the constructors (.preinit_array). It runs on any processor, and calls nothing but
- * the system.
+/* start.c -- checks before any library starts: linked into each program, and run before the
+ * constructors (.preinit_array). It runs on any processor, and calls nothing but the system.
  *
  * - A program that is compiled for another processor would die of an illegal instruction.
  * - Under a limit of memory, OpenBLAS would try for ever to take buffers for threads that statrec

@@ -94,7 +94,7 @@ int tool_print_version(const tool *t) {
     return tool_finish(t, TOOL_DONE);
 }
 
-/* Appends one argument, quoted for a shell; `out` has room for it. Returns the new end. */
+/* Appends one argument, quoted for a shell; `out` is large enough for it. Returns the new end. */
 static char *append_argument(char *out, const char *text) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-./:=,+@%";
@@ -155,16 +155,16 @@ static void note_signal(int number) {
     raise(number);
 }
 
-/* A signal during dnnl_sgemm (oneDNN 2.6) needs a stack of its own. Otherwise the heap was
-   corrupted in one of fifteen trials; the library seems to keep data below the red zone. */
+/* A signal during dnnl_sgemm (oneDNN 2.6) needs a separate stack. Otherwise the heap was corrupted
+   in one of fifteen trials; the library seems to keep data below the red zone. */
 static void set_signal_stack(void) {
     static char memory[64 * 1024]; /* the kernel saves the CPU's state there: ten KiB with AMX */
     stack_t present, own = {.ss_sp = memory, .ss_size = sizeof memory};
     if (sigaltstack(NULL, &present) == 0 && present.ss_flags & SS_DISABLE) sigaltstack(&own, NULL);
 }
 
-/* Else the next file that is opened becomes standard output, and every message goes into it. For
- * reading: what is written there fails as on a closed descriptor. */
+/* Else the next file that is opened becomes standard output, and every message goes into it. Opened
+ * for reading: writing to it fails as on a closed descriptor. */
 static void occupy_standard_descriptors(void) {
     int fd;
     do {

@@ -1,7 +1,7 @@
 /* tool.h -- the frame of every main(): errors, signals, checked output.
  *
  * Exit status: 0 done, 1 failed, 2 usage, 128+n after signal n; 3: a run diverged; 4: a diagnosis
- * found what it was to fail on.
+ * found what --fail-on names.
  */
 #ifndef BASE_PROGRAM_TOOL_H
 #define BASE_PROGRAM_TOOL_H
@@ -50,7 +50,7 @@ int tool_print_version(const tool *t);
 /* The command line, program without its folder, arguments quoted where a shell would need it.
  * Call before options_parse, which moves arguments. malloc'd. */
 char *tool_command(const tool *t);
-/* The argument as a shell wants it, malloc'd; NULL without memory. */
+/* The argument, quoted for a shell, malloc'd; NULL when out of memory. */
 char *tool_argument(const char *text);
 
 /* Name nearest to `given` in names[count], or NULL. The edit distance, without case, is at most 2

@@ -1,4 +1,5 @@
-/* cmd_data.c -- statrec data DIRECTORY|FILE...: what a folder of data holds, and what reads it. */
+/* cmd_data.c -- statrec data DIRECTORY|FILE...: lists the data sets in a folder and the commands
+ * that read them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static const command_frame frame = {
     "0 a data set was read, 1 none was, 2 usage.",
     2};
 
-/* What a call has read so far. */
+/* The results of a call so far. */
 typedef struct survey {
     const tool *tool;
     const data_values *values;

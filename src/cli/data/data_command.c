@@ -38,7 +38,7 @@ static const option *find_row(const char *key) {
     return NULL;
 }
 
-/* Sets an option, and notes it where it changes something. */
+/* Sets an option, and notes it if it changes the value. */
 static sr_status change(data_command *c, const char *key, const char *value, sr_failure *why) {
     char before[DATA_TEXT], after[DATA_TEXT];
     const option *row = find_row(key);
@@ -48,7 +48,7 @@ static sr_status change(data_command *c, const char *key, const char *value, sr_
     if (status != SR_OK) return status;
     options_format(row, &c->config, after, sizeof after);
     if (!strcmp(before, after)) return SR_OK;
-    int at = 0; /* of an earlier value */
+    int at = 0; /* index of an earlier value */
     while (at < c->options && strcmp(c->option[at].key, key) != 0) at++;
     if (at == COMMAND_OPTIONS) return sr_fail(why, SR_STATE, "too many options for %s", key);
     find_option *o = &c->option[at];

@@ -8,9 +8,9 @@
 enum { COMMAND_OPTIONS = FIND_OPTIONS + 6 };
 
 typedef struct data_command {
-    train_config config; /* what the command sets */
+    train_config config; /* options of the command */
     const char *preset;
-    find_option option[COMMAND_OPTIONS]; /* where the preset says something else */
+    find_option option[COMMAND_OPTIONS]; /* where the preset has another value */
     int options;
 } data_command;
 
@@ -22,7 +22,7 @@ sr_status data_command_make(data_command *c, const data_finding *set, const char
 sr_status data_command_shrink(data_command *c, int window, sr_failure *why);
 /* Polarity of fewer lines than its default counts: asks for the first of ten folds. */
 sr_status data_command_fold(data_command *c, sr_failure *why);
-/* As a shell wants it; malloc'd, NULL when out of memory. */
+/* Quoted for a shell; malloc'd, NULL when out of memory. */
 char *data_command_text(const data_command *c);
 
 #endif

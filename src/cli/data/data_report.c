@@ -1,4 +1,4 @@
-/* data_report.c -- what statrec data prints of a data set; see data_report.h. */
+/* data_report.c -- prints a data set for statrec data; see data_report.h. */
 #include "cli/data/data_report.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void print_counts(const data_counts *c, data_split split, bool pairs) {
     putchar('\n');
 }
 
-/* -- what is odd */
+/* -- irregularities */
 
 /* Lines so far. */
 typedef struct oddities {
@@ -97,7 +97,7 @@ static void print_odd_counts(oddities *o, const data_counts *c, data_split split
     odd_count(o, split, what, c->uneven, all);
 }
 
-/* The warnings of training; shares of what occurs again are in the counts. */
+/* The warnings of training; fractions of repeated records are in the counts. */
 static void print_warnings(oddities *o, const char *warnings) {
     for (const char *at = warnings; *at; at += *at == '\n') {
         const int length = (int)strcspn(at, "\n");

@@ -1,4 +1,4 @@
-/* data_report.h -- what statrec data prints of a data set. */
+/* data_report.h -- prints a data set for statrec data. */
 #ifndef CLI_DATA_DATA_REPORT_H
 #define CLI_DATA_DATA_REPORT_H
 
@@ -9,9 +9,9 @@
  * none. */
 sr_status data_report_print(const folder_files *files, const data_finding *set, const char *vectors,
                             sr_failure *why);
-/* Files that no data set has, and what was left out. */
+/* Prints files that no data set uses, and omitted files. */
 void data_report_others(const data_found *found);
-/* An error that names what the files are. */
+/* An error that names the kinds of the files. */
 void data_report_nothing(const tool *t, const data_found *found);
 
 #endif

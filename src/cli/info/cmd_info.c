@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/globs.h"
 #include "base/program/progress.h"
@@ -73,6 +74,20 @@ static void print_status(const sr_runfile *f, sr_failure *why) {
         printf("unfinished: readable up to step %lld\n", (long long)last_step(f, why));
     }
     print_text("reason", info->reason);
+}
+
+/* RUN.h5.part beside RUN.h5: a resumed or replaced run that is being written, or was killed. */
+static void print_beside(const sr_run_info *info) {
+    char part[4096 + 8];
+    snprintf(part, sizeof part, "%.4095s.part", info->path);
+    sr_runfile *f = access(part, F_OK) == 0 ? sr_run_open(part, NULL) : NULL;
+    if (!f) return;
+    const sr_run_info *other = sr_run_get_info(f);
+    const bool running = !strcmp(other->status, "running");
+    print_label("newer");
+    printf("%s: %s, %lld steps\n", part, running ? "unfinished" : other->status,
+           (long long)other->steps);
+    sr_run_close(f);
 }
 
 /* The writer of an unfinished file. */
@@ -179,7 +194,7 @@ static void print_values(const char *name, int digits, const double *value, int6
     printf("%*s", (int)(EVALS_SHOWN - count) * 13, "");
 }
 
-/* Name, last values (blank if there are none), unit and direction. */
+/* Name, last values (blank without any), unit and direction. */
 static void print_metric(const sr_runfile *f, const sr_run_metric *m, int64_t first, int64_t count,
                          sr_failure *why) {
     static const char *const direction[] = {", less is better", "", ", more is better"};
@@ -350,6 +365,7 @@ static void print_run(const sr_runfile *f, sr_failure *why) {
     }
     print_status(f, &part), print_damage(f, &part, why);
     print_writer(sr_run_get_info(f));
+    print_beside(sr_run_get_info(f));
     print_origin(f);
     print_steps(f, &part), print_damage(f, &part, why);
     const sr_run_info *info = sr_run_get_info(f);

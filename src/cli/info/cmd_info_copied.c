@@ -1,4 +1,4 @@
-/* cmd_info_copied.c -- for statrec info: what a copied run is a copy of, and how it was made. */
+/* cmd_info_copied.c -- for statrec info: the origin of a copied run, and how the copy was made. */
 #include <stdlib.h>
 #include <string.h>
 

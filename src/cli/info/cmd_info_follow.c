@@ -1,5 +1,5 @@
-/* cmd_info_follow.c -- statrec info --follow, and the writer of an unfinished run file: the process
- * that has it open for writing, from /proc on the host named in the file. */
+/* cmd_info_follow.c -- statrec info --follow, and the writer of an unfinished run file. The writer
+ * is the process that has it open for writing, from /proc on the host named in the file. */
 #define _DEFAULT_SOURCE /* d_name of dirent, DT_* */
 #include <ctype.h>
 #include <dirent.h>

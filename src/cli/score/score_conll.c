@@ -113,7 +113,7 @@ typedef struct reading {
     const conll_options *o;
     const char *path;
     conll_scorer *scorer;
-    int64_t line, columns; /* of the lines so far; 0: none */
+    int64_t line, columns; /* columns of the lines so far; 0: none */
     /* with a scheme: a sentence to convert */
     bool convert;
     tag_types types;

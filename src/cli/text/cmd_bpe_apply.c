@@ -115,7 +115,7 @@ typedef struct applier {
     bpe_codes *codes;
     bpe_vocabulary *vocabulary;
     bpe *bpe;
-    byte_buffer pieces; /* of one line */
+    byte_buffer pieces; /* subwords of one line */
     FILE *out;
 } applier;
 

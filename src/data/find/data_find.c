@@ -1,8 +1,8 @@
-/* data_find.c -- recognizes data sets; see data_find.h. A function for each layout adds what it
- * finds.
+/* data_find.c -- recognizes data sets; see data_find.h. The function of each layout adds its data
+ * sets.
  *
- * A set begins with a training file. Its validation and test files are those of the same name but
- * for the word of the split, else the first of the same look.
+ * A set starts at a training file. Its validation and test files have the same name except for the
+ * word of the split; else the first files of the same kind.
  */
 #include "data/find/data_find.h"
 
@@ -148,7 +148,7 @@ static folder_file *folder_of(const folder_files *f, file_role role) {
     return NULL;
 }
 
-/* Has at least two folders. Without reading it none, and its `why` tells. */
+/* Has at least two folders. If it cannot be read, it has none, and its `why` has the reason. */
 static bool has_classes(const folder_files *f, folder_file *train) {
     folder_files classes;
     char path[FILE_PATH + FOLDER_NAME];
@@ -192,8 +192,8 @@ static void find_polarity(data_found *found) {
 
 enum { LANGUAGES_MOST = 16 };
 
-/* PREFIX.LANG or PREFIX.LANG.xml. Returns the language's length, 0: there is none; *prefix: the
- * length of PREFIX. */
+/* PREFIX.LANG or PREFIX.LANG.xml. Returns the language's length, 0 without one; *prefix: the length
+ * of PREFIX. */
 static int language_of(const char *name, int *prefix) {
     static const char *const others[] = {"txt", "csv", "tsv", "bin", "zip", "neg", "pos", "dev",
                                          "val", "tst", "xml", "tok", "dp",  "gz",  "bz2", "xz",
@@ -260,7 +260,7 @@ static folder_file *text_of(const parallel_texts *t, const char *language) {
     return NULL;
 }
 
-/* de and en where they are, else the first two. */
+/* de and en if present, else the first two. */
 static void choose_languages(const parallel_texts *t, const char *language[SIDES]) {
     const bool usual = text_of(t, "de") && text_of(t, "en");
     language[SIDE_SOURCE] = usual ? "de" : t->language[0];
@@ -366,7 +366,7 @@ static bool is_no_corpus(const char *name) {
     return false;
 }
 
-/* Files whose names tell no split. cut: of the reader that cuts one file into splits; NULL:
+/* Files whose names name no split. cut: option of the reader that cuts one file into splits; NULL:
  * none. */
 static void find_whole(data_found *found, text_kind kind, const char *data, const char *cut) {
     folder_files *f = &found->files;

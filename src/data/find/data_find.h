@@ -1,5 +1,5 @@
 /* data_find.h -- recognizes the data sets of a folder by names and first lines of its files.
- * Opening them with the options found tells whether it is right. */
+ * Opening a set with the options found shows whether they are right. */
 #ifndef DATA_FIND_DATA_FIND_H
 #define DATA_FIND_DATA_FIND_H
 
@@ -9,7 +9,7 @@
 enum { FIND_OPTIONS = 8, FIND_MOST = 16 };
 
 typedef struct find_option {
-    const char *key; /* of statrec train */
+    const char *key; /* option of statrec train */
     char value[DATA_TEXT];
 } find_option;
 

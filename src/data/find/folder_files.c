@@ -124,7 +124,7 @@ static sr_status add_files(folder_files *f, sr_failure *why) {
         f->more = f->count == FOLDER_FILES_MOST;
         if (!f->more) status = add_file(f, e->d_name, why);
     }
-    const int reason = errno; /* of readdir */
+    const int reason = errno; /* errno of readdir */
     closedir(folder);
     if (!reason) return status;
     return sr_fail(why, SR_IO, "%s: %s", f->path, strerror(reason));

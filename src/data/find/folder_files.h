@@ -1,5 +1,5 @@
-/* folder_files.h -- the files of a folder: their names, the splits that these tell, and what their
- * first lines look like. */
+/* folder_files.h -- the files of a folder: their names, the splits in these names, and the kind of
+ * text in their first lines. */
 #ifndef DATA_FIND_FOLDER_FILES_H
 #define DATA_FIND_FOLDER_FILES_H
 
@@ -13,11 +13,11 @@ typedef enum { ROLE_NONE, ROLE_TRAIN, ROLE_VALID, ROLE_TEST } file_role;
 typedef struct folder_file {
     char name[FOLDER_NAME]; /* without .gz; control characters: the file is left out */
     char rest[FOLDER_NAME]; /* the name with * for the word of its role */
-    file_role role;         /* as its name tells it */
+    file_role role;         /* from its name */
     bool folder;
     bool used; /* by a finding */
     text_looks looks;
-    sr_failure why; /* it was not read; text "": it was, or was not looked at */
+    sr_failure why; /* why it was not read; text "": it was read, or not opened */
 } folder_file;
 
 typedef struct folder_files {

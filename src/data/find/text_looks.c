@@ -1,4 +1,4 @@
-/* text_looks.c -- which reader a text looks made for; see text_looks.h. */
+/* text_looks.c -- guesses which reader fits a text; see text_looks.h. */
 #include "data/find/text_looks.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static int cut(part line, bool tabs, part column[COLUMNS_MOST], part *last) {
     return n;
 }
 
-/* A walk over the lines that are looked at, without blank ones. */
+/* A walk over the lines that are examined, without blank ones. */
 typedef struct look {
     line_walk at;
     part line;
@@ -91,7 +91,7 @@ static bool is_tag(part p) {
     return p.length > 2 && strchr("BIESMLUW", *p.byte) && strchr("-_", p.byte[1]);
 }
 
-/* Lines with -DOCSTART- and # have columns of their own. */
+/* Lines with -DOCSTART- and # have other columns. */
 static bool looks_tagged(const file_bytes *f, bool tabs, text_looks *looks) {
     look l = {.at = {.file = f}};
     int columns = 0, entities = 0, at = 0, blank = 0;
@@ -171,7 +171,7 @@ static bool looks_labelled(const file_bytes *f, text_looks *looks) {
         looks->several = looks->several || (words > 1 && fast && begins(blanks[1], "__label__"));
         fits = fits && map_add(&labels, label.byte, label.length) >= 0;
     }
-    enum { FEW = 20 }; /* of running text more words begin lines */
+    enum { FEW = 20 }; /* in running text more words begin lines */
     const int64_t different = labels.count;
     const bool words = fits && !integers && different > FEW && are_words(f, &labels, &fits);
     map_free(&labels);
@@ -215,7 +215,7 @@ static bool has_controls(const file_bytes *f) {
     return memchr(f->byte, 0, most) != NULL;
 }
 
-/* An SVG, XML or HTML file. Texts may begin with another tag, as those of IWSLT do. */
+/* An SVG, XML or HTML file. Texts may begin with another tag; those of IWSLT do. */
 static bool is_markup(part line) {
     return begins(line, "<?xml") || begins(line, "<svg") || begins(line, "<!DOCTYPE") ||
            begins(line, "<!doctype") || begins(line, "<html");

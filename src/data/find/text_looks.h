@@ -1,5 +1,5 @@
-/* text_looks.h -- which reader a text looks made for, by its first lines. The reader decides: this
- * only chooses the one that is asked. */
+/* text_looks.h -- guesses which reader fits a text, by its first lines. This only chooses the
+ * reader to try; the reader decides. */
 #ifndef DATA_FIND_TEXT_LOOKS_H
 #define DATA_FIND_TEXT_LOOKS_H
 
@@ -8,7 +8,7 @@
 #include "text/file_bytes.h"
 
 typedef enum {
-    LOOKS_NOTHING, /* not looked at, empty, or no text */
+    LOOKS_NOTHING, /* not read, empty, or no text */
     LOOKS_TEXT,    /* none of the others */
     LOOKS_LABELLED,
     LOOKS_CSV,
@@ -16,7 +16,7 @@ typedef enum {
     LOOKS_TREES,
     LOOKS_TABBED,
     LOOKS_VECTORS, /* word vectors */
-    LOOKS_MERGES,  /* of byte-pair encoding */
+    LOOKS_MERGES,  /* merges of byte-pair encoding */
 } text_kind;
 
 typedef struct text_looks {

@@ -22,7 +22,7 @@ static sr_status no_memory(const char *path, sr_failure *why) {
 enum { FOLDER_MOST = 2 * DATA_TEXT + NAME_MAX + 1 };
 _Static_assert(FOLDER_MOST + 1 + NAME_MAX < FILE_PATH, "a path is cut");
 
-/* False for what is not there, or is something else. */
+/* False if the path does not exist, or is something else. */
 static sr_status is_folder(const char *path, bool *folder, sr_failure *why) {
     struct stat s;
     const bool there = stat(path, &s) == 0;
@@ -53,7 +53,7 @@ static void free_names(struct dirent **name, int names) {
     free(name);
 }
 
-/* What the folders of a split hold. */
+/* The folders of a split and their contents. */
 typedef struct folder_texts {
     dataset *d;
     const data_options *options;
@@ -195,7 +195,7 @@ static const char *add_tree(const char *line, size_t length, byte_buffer *out) {
         if (at == from) return "a node of the tree has no label";
         if (!opens && depth == 0) return "the line is no tree, but line 1 is one";
         depth += opens;
-        if (opens && labelled) continue; /* of a phrase */
+        if (opens && labelled) continue; /* the end of a phrase */
         buffer_put(out, line + from, at - from);
         buffer_put(out, labelled ? " " : "\t", 1);
         labelled = true;

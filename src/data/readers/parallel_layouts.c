@@ -13,7 +13,7 @@ typedef struct marked_line {
     size_t length;
 } marked_line;
 
-/* A line begins with one of these, without its blanks: <doc docid="1">. */
+/* A line of markup starts with one of these, without its blanks: <doc docid="1">. */
 static const char *const set_tags[] = {"?xml", "mteval", "srcset", "refset", "tstset", NULL};
 static const char *const talk_tags[] = {"url",     "title",    "description", "keywords", "talkid",
                                         "speaker", "reviewer", "translator",  "doc",      NULL};
@@ -55,7 +55,7 @@ static const char *find_segment(const char *line, size_t length, marked_line *fo
 typedef struct sentence_walk {
     line_walk at;
     marked_line sentence;
-    bool set, marked; /* of segments; the line before was markup */
+    bool set, marked; /* a set of segments; the line before was markup */
     /* equal on both sides: of the segment's id, 0 without one; markup seen, runs of lines as one */
     uint64_t key;
     const char *wrong; /* fault of the line */
@@ -71,7 +71,7 @@ static bool begin_sentences(sentence_walk *s, const file_bytes *f) {
     return s->set || begins_with_tag(first, talk_tags);
 }
 
-/* Of the attribute id in <seg ...>; 0: none. */
+/* Hash of the attribute id in <seg ...>; 0: none. */
 static uint64_t hash_id(const char *line, const char *text) {
     static const char name[] = " id=";
     const char *tag = text;
@@ -126,7 +126,7 @@ sr_status parallel_strip_markup(file_bytes *f, int64_t *lines, int64_t **number,
     while (next_sentence(&w)) {
         memmove(f->byte + size, w.sentence.byte, w.sentence.length); /* never beyond the line */
         size += w.sentence.length;
-        f->byte[size++] = '\n'; /* the tag of the first line left room for it */
+        f->byte[size++] = '\n'; /* the tag of the first line left space for it */
         (*number)[(*lines)++] = w.at.number;
     }
     if (w.wrong)

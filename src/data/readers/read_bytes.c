@@ -14,14 +14,14 @@
 #include "data/dataset.h"
 
 enum { BYTE_VALUES = 256 };
-static const double SHARE = 0.05; /* of validation and test */
+static const double SHARE = 0.05; /* of the bytes, for validation and for test */
 
 typedef struct byte_parts {
     const uint8_t *first[RUNNING_SPLITS];
     int64_t size[RUNNING_SPLITS];
 } byte_parts;
 
-/* -- where the parts are */
+/* -- offsets of the splits */
 
 static sr_status size_of(const char *what, int64_t bytes, double given, const file_bytes *f,
                          int64_t *size, sr_failure *why) {

@@ -2,10 +2,10 @@
  *
  * A record is one label byte (CIFAR-10: class 0..9) or two (CIFAR-100: coarse class 0..19, fine
  * class 0..99). The fine class is learnt. Then come 1024 red, 1024 green and 1024 blue bytes, row
- * by row. Read are those of data_batch_1.bin .. data_batch_5.bin (CIFAR-100: train.bin) that exist,
- * plain or .gz (plain preferred), in that order, as training images. test_batch.bin (test.bin) has
- * the validation images, since the data have no third part. With held-out training images it is the
- * test split. Each may hold any number of whole records.
+ * by row. The training images are the files data_batch_1.bin .. data_batch_5.bin (CIFAR-100:
+ * train.bin) that exist, in that order, plain or .gz (plain preferred). test_batch.bin (test.bin)
+ * has the validation images, since the data have no third part. With held-out training images it is
+ * the test split. Each may hold any number of whole records.
  */
 #include "data/dataset.h"
 #include "text/file_bytes.h"

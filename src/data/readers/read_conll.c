@@ -1,8 +1,8 @@
 /* read_conll.c -- words with the tags of their entities, one file per split. The file is DIR/PREFIX
  * or DIR/PREFIX.gz, plain preferred. The name "" of validation or test means none; the test file
  * may also be missing. A line is a word in columns between blanks or tabs; all lines have the same
- * number. Blank lines and lines that begin with -DOCSTART- separate sentences. Comment lines before
- * a sentence begin with # and are left out. This covers
+ * number. Blank lines and lines that start with -DOCSTART- separate sentences. Comment lines before
+ * a sentence start with # and are left out. This covers
  * CoNLL-2002 and 2003 (Tjong Kim Sang, and De Meulder) and the Chinese Resume set, which has one
  * character a line.
  *
@@ -34,7 +34,7 @@ typedef struct conll {
     line_walk at;
     tag_types types;
     tag_column column;
-    int scheme; /* of the tags of training */
+    int scheme; /* scheme of the training tags */
     int64_t columns, line_of_columns;
     bool tabs; /* only they separate columns */
     int64_t comments;
@@ -43,7 +43,7 @@ typedef struct conll {
     tag_mark *mark;  /* [words] */
     data_line *word; /* [words], into the file */
     int64_t words, mark_capacity, word_capacity;
-    int64_t offset, first_line; /* of its first line */
+    int64_t offset, first_line; /* its first line */
     int64_t breaks;             /* lines between sentences so far */
     byte_buffer folded, spelled;
 } conll;
@@ -97,8 +97,8 @@ static bool looks_like_tag(data_line tag) {
     return *tag.byte >= 'A' && *tag.byte <= 'Z' && (tag.byte[1] == '-' || tag.byte[1] == '_');
 }
 
-/* A line that begins with # between sentences, and has other columns than words have or no tag. The
- * word # has both. */
+/* A line between sentences that starts with #, and has another number of columns than words have,
+ * or no tag. The word # has both. */
 static bool is_comment(const conll *c) {
     int64_t columns, others = c->columns;
     if (c->words > 0 || c->at.length == 0 || *c->at.line != '#') return false;
@@ -137,7 +137,7 @@ static sr_status check_index(const conll *c, sr_failure *why) {
     return SR_FORMAT;
 }
 
-/* Names a type that the training file lacks, where it first occurs. */
+/* Names a type that the training file lacks, at its first occurrence. */
 static void warn_new_type(const conll *c, int64_t types) {
     if (c->split == SPLIT_TRAIN || c->types.names.count == types) return;
     dataset_warn(c->d,

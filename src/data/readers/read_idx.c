@@ -1,11 +1,11 @@
 /* read_idx.c -- images and labels in the format of MNIST (LeCun, Cortes and Burges,
  * http://yann.lecun.com/exdb/mnist): MNIST, Fashion-MNIST, EMNIST, Kuzushiji-MNIST ...
  *
- * Numbers are of four bytes, the highest first. Images: 0x00000803, count, rows, columns, then a
- * byte for each pixel, row by row, 0 the background. Labels: 0x00000801, count, then a byte each.
- * QMNIST's labels are 0x00000c02, count, 8, then eight numbers each, the first of which is the
- * class (Yadav and Bottou, NeurIPS 2019). A file ends with its last element. EMNIST's images are
- * transposed: its rows are columns.
+ * Numbers have four bytes, the highest first. Images: 0x00000803, count, rows, columns, then a byte
+ * for each pixel, row by row, 0 the background. Labels: 0x00000801, count, then a byte each.
+ * QMNIST's labels are 0x00000c02, count, 8, then eight numbers each; the first is the class (Yadav
+ * and Bottou, NeurIPS 2019). A file ends with its last element. EMNIST's images are transposed: its
+ * rows are columns.
  *
  * The smallest label of the training file is class 0; EMNIST's letters are 1..26. Every number up
  * to the largest has an image, unless the number of classes is given. The last training images
@@ -116,7 +116,7 @@ static sr_status shorten_labels(file_bytes *f, sr_failure *why) {
         if (label >= LABELS)
             return sr_fail(why, SR_FORMAT, "%s: byte %zu: label %u is over %d", f->path, at, label,
                            LABELS - 1);
-        f->byte[LABELS_HEADER + i] = (uint8_t)label; /* never beyond what was read */
+        f->byte[LABELS_HEADER + i] = (uint8_t)label; /* never beyond the bytes read */
     }
     f->byte[2] = LABELS_MAGIC >> 8, f->byte[3] = LABELS_MAGIC & 0xff;
     f->size = LABELS_HEADER + count;

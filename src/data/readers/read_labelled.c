@@ -1,5 +1,5 @@
-/* read_labelled.c -- classified texts, a file for each split, DIR/PREFIX or DIR/PREFIX.gz (plain
- * preferred), its prefix the whole name.
+/* read_labelled.c -- classified texts, a file for each split: DIR/PREFIX or DIR/PREFIX.gz (plain
+ * preferred). The prefix is the whole name.
  *
  * "labelled": a line is the label, one blank or TAB, the text. "labelled-csv": a line is
  * `"label","text"` or has more text columns, which are joined with a blank. `""` in quotes is one
@@ -7,11 +7,11 @@
  *
  * "labelled" also reads folders of classes and sentiment trees (labelled_layouts.h).
  *
- * The classes are those of the training file, integers sorted by value, other labels by bytes.
- * Without a validation file the seed draws valid_share of the training lines, a tenth by default.
- * The test file may be missing. A line without a text is counted and left out. Line 1 of a file is
- * a header when no other line has its label and every other label is an integer or occurs twice;
- * folders and trees have none.
+ * The training file defines the classes: integers sorted by value, other labels by bytes. Without a
+ * validation file the seed draws valid_share of the training lines, a tenth by default. The test
+ * file may be missing. A line without a text is counted and left out. Line 1 of a file is a header
+ * when no other line has its label and every other label is an integer or occurs twice. Folders and
+ * trees have none.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,13 +27,13 @@ typedef struct labelled {
     bool csv;
     /* byte NULL: no such split, or a share of the training file */
     file_bytes file[SENTENCE_SPLITS];
-    byte_buffer names[SENTENCE_SPLITS]; /* of the texts in folders (labelled_layouts.h) */
+    byte_buffer names[SENTENCE_SPLITS]; /* names of the texts in folders (labelled_layouts.h) */
     bool no_header[SENTENCE_SPLITS];    /* folders and trees */
     label_set labels;
-    bool first;               /* of several labels of fastText counts; else they are refused */
+    bool first;               /* keeps the first of several labels of fastText; else rejects them */
     int64_t further;          /* labels after the first, left out */
     char header[LABEL_BYTES]; /* label of line 1 where that is a header, else "" */
-    byte_buffer text;         /* of the columns of a line */
+    byte_buffer text;         /* text columns of a line */
 } labelled;
 
 /* A line's label and text; label.length 0: it is blank. */
@@ -257,7 +257,7 @@ static sr_status add_file(labelled *l, data_split split, const bool *is_valid, s
 
 /* -- files */
 
-/* Draws the validation lines from those of the training file with a text. */
+/* Draws the validation lines from the training lines with a text. */
 static sr_status draw_valid(labelled *l, int64_t lines, bool **is_valid, sr_failure *why) {
     const data_options *o = l->options;
     const double share = dataset_share(o->valid_share, 0.1);
@@ -334,7 +334,7 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
     if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
     for (int i = 0; i < l.labels.count; i++) dataset_add_class(d, l.labels.name[i]);
     if (status == SR_OK) {
-        /* The classes by name, in their order, so that a heading taken for a class is seen. */
+        /* The classes by name, in their order: it shows a heading that was read as a class. */
         const int shown = l.labels.count > 10 ? 9 : l.labels.count;
         for (int i = 0; i < shown; i++)
             dataset_note(d, "%s %s", i ? "," : "; labels", l.labels.name[i]);

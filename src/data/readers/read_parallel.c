@@ -34,7 +34,7 @@ static sr_status read_sides(dataset *d, char path[SIDES][FILE_PATH], pair_text *
                    (long long)lines[0], path[1], (long long)lines[1]);
 }
 
-/* Leaves the path as it was if there is none. */
+/* Leaves the path unchanged if the file does not exist. */
 static sr_status find_xml(const data_options *o, char name[2 * DATA_TEXT + 8], char path[FILE_PATH],
                           bool *found, sr_failure *why) {
     char other[FILE_PATH];

@@ -25,7 +25,7 @@ typedef struct polarity {
     dataset *d;
     const data_options *options;
     file_bytes file[POLARITIES];
-    int64_t lines, negative; /* of both files, of the first */
+    int64_t lines, negative; /* lines in both files, in the first */
     data_line *line;         /* [lines] */
     pieces pieces;
 } polarity;
@@ -67,7 +67,7 @@ static sr_status choose_pieces(polarity *p, sr_failure *why) {
     return SR_OK;
 }
 
-/* Collects the lines of both files; negative: those of the first. */
+/* Collects the lines of both files; negative: lines of the first. */
 static sr_status find_lines(polarity *p, sr_failure *why) {
     for (int pass = 0; pass < 2; pass++) {
         int64_t n = 0;

@@ -22,7 +22,7 @@ enum { COLUMNS = 16 };
 typedef struct tabbed {
     const data_options *options;
     double valid_share, test_share;
-    int column[SIDES]; /* of source and target, from 0 */
+    int column[SIDES]; /* columns of source and target, from 0 */
     file_bytes file;
     int64_t lines;
     byte_buffer text[PAIR_SPLITS][SIDES];

@@ -1,16 +1,17 @@
 /* synth_images.c -- generated images of ten classes, for machines without data.
  *
- * A picture of 32 x 32 pixels shows one object before a background. The class is
+ * A picture of 32 x 32 pixels shows one object before a background. The class is the object's shape
+ * (disc, ring, square, plus, triangle) and
  *     label = 2 * shape + direction
- * of the object's shape (disc, ring, square, plus, triangle) and the direction of the stripes
- * inside it (across, upright). Everything else is random: centre, radius, tilt of object and
- * stripes, length and phase of the stripes. So are both colours, a background gradient between two
- * colours, and uniform noise on every byte. Mirroring changes no label.
+ * the direction of the stripes inside it (across, upright). Everything else is random: centre,
+ * radius, tilt of object and stripes, length and phase of the stripes. So are both colours, a
+ * background gradient between two colours, and uniform noise on every byte. Mirroring changes no
+ * label.
  *
  * A linear function of the pixels cannot separate the classes. Phase and colours give every pixel
  * the same expectation in all classes, as far as the outlines allow. Nor does the nearest neighbour
- * help, since colours and places weigh more than the class. What a class has in common is local
- * contrast in a direction and the outline around it.
+ * help, since colours and places weigh more than the class. Members of a class share local contrast
+ * in a direction and the outline around it.
  *
  * Image n of a split is a function of (seed, split, n): fewer images are the first ones of more.
  */
@@ -29,8 +30,8 @@ static const double contrast_low = 0.15, contrast_high = 0.45, noise = 0.1; /* o
 typedef struct scene {
     shape shape;
     bool upright;
-    double x, y, radius, sine, cosine; /* of the object */
-    double wave, phase;                /* of the stripes */
+    double x, y, radius, sine, cosine; /* position of the object */
+    double wave, phase;                /* length and phase of the stripes */
     double middle[CHANNELS], swing[CHANNELS];
     double from[CHANNELS], to[CHANNELS], down, across; /* background */
 } scene;

@@ -11,9 +11,9 @@
  * Target: the same words in the order
  *     clause = phrase [phrase] verb [preposition phrase] [adverb]
  *     phrase = [determiner] noun (adjective)*
- * each translated by itself: a word has one translation, or two, of which the second is taken with
- * the known probability p(second). Since the classes of the source words fix the order of the
- * target, and different choices make different sentences,
+ * each word translated on its own: it has one translation, or two. The second is taken with the
+ * known probability p(second). Since the classes of the source words fix the order of the target,
+ * and different choices make different sentences,
  *     -log p(target | source) = -sum over words of log p(choice),
  * and </s> costs nothing. The entropy of the data set is this sum over the kept validation pairs,
  * divided by their target tokens with </s>. It is the true nll per token on these pairs, the least
@@ -50,10 +50,10 @@ static const struct {
 
 static const struct {
     double determiner, one_adjective, two_adjectives, object, place, adverb;
-    double clause_low, clause_high; /* of a further clause: first and last topic */
+    double clause_low, clause_high; /* for a further clause: first and last topic */
 } chance = {0.7, 0.35, 0.15, 0.6, 0.35, 0.3, 0.06, 0.4};
 
-static const double word_exponent = 1.0, topic_exponent = 0.5; /* of Zipf's law */
+static const double word_exponent = 1.0, topic_exponent = 0.5; /* exponents of Zipf's law */
 
 typedef struct word {
     kind kind;

@@ -64,7 +64,7 @@ static load load_with(load l, int64_t source, int64_t target) {
 
 static void cut_batches(batch_plan *p, const int64_t *source_length, const int64_t *target_length,
                         int64_t pairs, const batch_rule *rule) {
-    int64_t start = 0; /* of the open batch, pair[start .. i - 1] */
+    int64_t start = 0; /* first pair of the open batch, pair[start .. i - 1] */
     const int64_t most = rule->max_tokens;
     load open = {0};
     p->count = 0;

@@ -2,8 +2,8 @@
  *
  * Normalization (docs/models.md 1.1):
  *     x = (byte / 255 - m) / s                        (s = 1 for a channel that is constant)
- * m and s are mean and standard deviation (over all pixels, divided by their number) of a channel
- * of the training images scaled to [0, 1].
+ * m and s are mean and standard deviation of a channel of the training images scaled to [0, 1].
+ * They cover all pixels; the divisor is their number.
  * Augmentation of training batches: IMAGE_PAD zero pixels on each side, (0 - m) / s after
  * normalization. Then a crop of the original size at an offset uniform on 0 .. 2 IMAGE_PAD in each
  * direction, mirrored with probability 1/2. The draw is a function of (seed, epoch, image number).

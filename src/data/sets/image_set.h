@@ -27,7 +27,7 @@ typedef struct image_buffers {
 typedef struct image_set {
     image_size size;
     image_split split[IMAGE_SPLITS];
-    /* Of the training pixels scaled to [0, 1], per channel. */
+    /* Statistics of the training pixels scaled to [0, 1], per channel. */
     double mean[IMAGE_CHANNELS_MOST], deviation[IMAGE_CHANNELS_MOST];
     /* Value of a byte: (byte / 255 - mean) / deviation. */
     real value[IMAGE_CHANNELS_MOST][256];

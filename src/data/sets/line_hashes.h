@@ -25,7 +25,7 @@ typedef struct line_count {
     int64_t lines, words;
 } line_count;
 
-/* Those of b that a has, too; repeated: those of h that an earlier one equals. Both take time in
+/* Lines of b that a has, too; repeated: lines of h that an earlier one equals. Both take time in
  * proportion to the lines. False when out of memory. */
 bool line_hashes_common(const line_hashes *a, const line_hashes *b, line_count *common);
 bool line_hashes_repeated(const line_hashes *h, line_count *repeated);

@@ -15,7 +15,7 @@ enum { PAIR_SPLITS = 3, PAIR_LONGEST = 1024 /* positions of the models (docs/mod
 /* The text of one split: line i of one side belongs to line i of the other. */
 typedef struct pair_text {
     file_bytes side[SIDES]; /* byte NULL: no such split */
-    int64_t lines;          /* of each side */
+    int64_t lines;          /* lines of each side */
     int64_t *number[SIDES]; /* [lines], from 1, in the file; NULL: line i is i + 1 */
 } pair_text;
 
@@ -46,7 +46,7 @@ typedef struct pair_split {
     long_line too_long;     /* the first one */
     line_hashes lines;      /* [count], of both sides; none after the checks */
     int64_t unknown[SIDES]; /* words that are <unk> */
-    int64_t tokens;         /* of the target, </s> included */
+    int64_t tokens;         /* target tokens, </s> included */
     batch_plan plan;
 } pair_split;
 

@@ -1,4 +1,4 @@
-/* running_set.h -- running text in memory and the windows made of it; what read_text.c fills. */
+/* running_set.h -- running text in memory and its windows; read_text.c fills it. */
 #ifndef DATA_SETS_RUNNING_SET_H
 #define DATA_SETS_RUNNING_SET_H
 
@@ -15,7 +15,7 @@ typedef struct running_split {
     int64_t tokens; /* 0: no such split */
     int64_t lines, unknown;
     int64_t empty;         /* lines without a word */
-    line_hashes hashes;    /* of the others; none after the checks */
+    line_hashes hashes;    /* hashes of the other lines; none after the checks */
     int64_t pieces, piece; /* sequences side by side, tokens of each */
     int64_t window;        /* tokens of a sequence in a batch */
     int64_t batches;

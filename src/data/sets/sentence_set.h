@@ -33,15 +33,15 @@ typedef struct sentence_word {
 
 typedef struct sentence_split {
     int64_t count;        /* sentences kept; 0: no such split */
-    int64_t words;        /* of all of them */
+    int64_t words;        /* words of all sentences */
     int64_t *first;       /* [count + 1]: sentence i is id[first[i]] .. id[first[i + 1] - 1] */
     int32_t *label;       /* [count] */
     int64_t *line;        /* [count], of sentence_set_end */
     line_hashes lines;    /* [count], of the words; none after the checks */
-    int64_t begin;        /* of the open sentence in the text */
+    int64_t begin;        /* start of the open sentence in the text */
     int32_t *id;          /* [words], without marks at the ends; NULL before the build */
     int32_t *tag;         /* [words] */
-    int32_t *character;   /* of all words, NULL: none */
+    int32_t *character;   /* characters of all words; NULL: none */
     int64_t *letter;      /* [words + 1]: word w is character[letter[w]] .. letter[w + 1] - 1 */
     int64_t empty;        /* skipped sentences without a word */
     int64_t cut;          /* sentences cut to max_length */
@@ -55,7 +55,7 @@ typedef struct sentence_split {
 
 /* Buffers of a batch. */
 typedef struct sentence_buffers {
-    epoch_order order; /* of batches, or of sentences drawn for each epoch */
+    epoch_order order; /* order of batches, or of sentences drawn for each epoch */
     int32_t *source, *label, *tag, *character;
     uint8_t *mask;
 } sentence_buffers;
@@ -82,8 +82,8 @@ typedef struct sentence_set {
     int64_t min_count;         /* rarer words of the training text are <unk> */
     int64_t vocab_size, limit; /* as options name them */
     int64_t max_length, pad_to;
-    int64_t longest;          /* of a batch, marks included */
-    int64_t longest_spelling; /* of a word */
+    int64_t longest;          /* longest sentence of a batch, marks included */
+    int64_t longest_spelling; /* longest word, in characters */
     uint64_t seed;
     sentence_buffers slot[PREFETCH_SLOTS];
 } sentence_set;
@@ -109,7 +109,7 @@ void sentence_set_batch(sentence_set *s, int slot, data_split split, int64_t epo
                         batch *b);
 /* Positions with a word or a mark, and all positions, over the batches of the first epoch. */
 void sentence_set_fill(sentence_set *s, int64_t *words, int64_t *positions);
-/* Size of the dictionary of characters, with padding and unknown; 0: there are none. */
+/* Size of the dictionary of characters, with padding and unknown; 0: no characters. */
 int64_t sentence_set_characters(const sentence_set *s);
 
 #endif

@@ -1,5 +1,5 @@
-/* training_digest.c -- a checksum of the training data as batches are made of them: ids, labels,
- * pixels, in their order. A run that is resumed needs the same. */
+/* training_digest.c -- a checksum of the training data in the form of batches: ids, labels, pixels,
+ * in their order. A run that is resumed needs the same. */
 #include "base/crc32.h"
 #include "data/dataset.h"
 

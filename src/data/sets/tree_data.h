@@ -24,8 +24,8 @@ typedef struct data_trees {
 /* False when the split is not there, or the data are no trees. */
 bool data_trees_of(const dataset *d, data_split split, data_trees *t);
 
-/* Features of a state: ids of the words of its nodes, then of their POS tags. With labels, those of
- * the last ARC_CHILDREN nodes follow. */
+/* Features of a state: ids of the words of its nodes, then of their POS tags. With labels, the
+ * labels of the last ARC_CHILDREN nodes follow. */
 int64_t data_tree_features(const data_trees *t); /* their number */
 /* first_word: of the sentence in the bank. */
 void data_tree_feature(const data_trees *t, int64_t first_word, const arc_state *s,

@@ -251,7 +251,7 @@ static void make_row(const tree_split *p, const data_trees *t, int64_t transitio
     const int64_t k = find_sentence(p, transition), start = t->bank->start[p->kept[k]];
     const int32_t words = (int32_t)(t->bank->start[p->kept[k] + 1] - start);
     const int32_t *label = p->of->label + start;
-    arc_begin(state, words, false); /* has room for the longest */
+    arc_begin(state, words, false); /* large enough for the longest */
     for (int64_t i = p->start[k]; i < transition; i++) {
         const arc_kind kind = (arc_kind)p->kind[i];
         arc_apply(state, kind, label_of(state, kind, label));
@@ -266,7 +266,7 @@ void tree_set_batch(tree_set *s, int slot, data_split split, int64_t epoch, int6
     const tree_split *p = &s->split[split];
     tree_buffers *to = &s->slot[slot];
     data_trees t;
-    /* unreached: data_batch knows how many batches there are */
+    /* unreached: data_batch checks the number of batches */
     if (!tree_set_trees(s, split, &t)) return;
     const int64_t first = index * s->batch_size, left = p->start[p->keeps] - first;
     const int64_t features = data_tree_features(&t);

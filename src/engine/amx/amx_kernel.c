@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* Tells the compiler that these instructions read and write memory. */
+/* Makes the compiler assume that these instructions read and write memory. */
 #define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 
 NATIVE void tiles_open(void) {

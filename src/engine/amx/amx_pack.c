@@ -184,7 +184,7 @@ int64_t panel_bytes(const operand *o, int64_t step) {
     return step / DEPTH * o->parts * PART;
 }
 
-/* Memory still to be prefetched, in the order in which an operand is stored. */
+/* Memory still to be prefetched, in the storage order of an operand. */
 typedef struct prefetch_cursor {
     const char *row;
     int64_t rows, bytes, stride; /* bytes of a row; stride between rows */
@@ -213,7 +213,7 @@ static inline void prefetch(prefetch_cursor *s, int64_t lines) {
     }
 }
 
-/* Reads in the order in which the numbers are stored. */
+/* Reads the numbers in their storage order. */
 void panels_pack(const operand *o, int64_t first, int64_t end, int64_t from, int64_t depth,
                  int64_t panel, char *to) {
     /* lines of memory: before the first tile, and for each two tiles */

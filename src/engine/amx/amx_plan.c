@@ -3,12 +3,12 @@
 
 #ifdef PRODUCT_AMX
 enum {
-    K_BLOCK = 512,            /* of the depth, at most */
+    K_BLOCK = 512,            /* depth, at most */
     SPLIT_BLOCK = 256,        /* with split-K */
     K_SPLITS = 16,            /* at most */
     SMALL_SUMS = 256 * 256,   /* elements of c, at most, with split-K */
-    BLOCK_BYTES = 768 * 1024, /* of a second-level cache of 2 MiB */
-    ROWS_BYTES = 48 * 1024,   /* of rows of c: a first-level cache */
+    BLOCK_BYTES = 768 * 1024, /* part of a second-level cache of 2 MiB */
+    ROWS_BYTES = 48 * 1024,   /* rows of c: a first-level cache */
     /* copies of a small operand, besides the first, that threads pack for themselves */
     PRIVATE_BYTES = 256 * 1024,
     PARALLEL_WORK = 1024 * 1024 /* multiply-adds */

@@ -20,7 +20,7 @@ typedef struct amx_plan {
     gemm_group_sides sides;
     int count;
     const gemm_group *one;     /* [count] */
-    int64_t m, n, k;           /* of all products together */
+    int64_t m, n, k;           /* sizes of all products together */
     amx_operands small, large; /* a and b, or b and a */
     int threads;
     int64_t k_size, k_blocks;     /* depth of a k-block, and their number */
@@ -28,8 +28,8 @@ typedef struct amx_plan {
     amx_share_by by;
     int64_t small_panels, large_panels;
     int64_t panel, small_size; /* bytes of a panel, and of `small` in a k-block */
-    int64_t block, blocks;     /* of `large`; not by tiles */
-    int64_t parts;             /* of `small`; threads share blocks x parts */
+    int64_t block, blocks;     /* blocks of `large`; not by tiles */
+    int64_t parts;             /* parts of `small`; threads share blocks x parts */
     bool shared;               /* all threads together pack `small`, into two buffers in turn */
     int64_t stage;             /* by tiles: k-blocks whose operands are packed together */
     bool direct;               /* sums are added to c at once */

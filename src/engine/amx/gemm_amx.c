@@ -12,8 +12,8 @@
  * part, r(x) with ties to even, and one product.
  *
  * The depth is cut into k-blocks. The small operand (fewer rows or columns) is packed as a whole
- * for a k-block (amx_pack.h). A thread packs a block of the large one that fits its cache, and
- * multiplies it with panels of the small one, row by row of c:
+ * for a k-block (amx_pack.h). A thread packs a block of the large one that fits its cache. It
+ * multiplies the block with panels of the small one, row by row of c:
  *   c[32 x 32] += a panel x b panel        in four tiles of sums, over the k-block
  * Sums start at zero in every k-block. Threads share the work in three ways:
  *   blocks   of every k-block, each cut into `parts` of the small operand where there are more
@@ -126,8 +126,8 @@ static int64_t slice_count(const amx_plan *k, const amx_operands *o, int64_t k_b
     return up(o->all.length, SIDE) / SIDE * (k_block_depth(k, k_block) / DEPTH);
 }
 
-/* Packs some slices of an operand for a k-block, in the order of memory: along rows all slices of a
- * panel, else a slice of all panels. */
+/* Packs some slices of an operand for a k-block, in the order of memory. along: all slices of a
+ * panel along rows; else a slice of all panels. */
 static void slices_pack(const amx_plan *k, const amx_operands *o, int64_t k_block, range own,
                         char *to) {
     const bool along = o->all.along;
@@ -289,8 +289,8 @@ static void row_add_odd(const gemm_group *p, int64_t i) {
     }
 }
 
-/* c[:, j] += a[:, d] b[d, j] where b[d, j] is odd. Where a is odd too, the product is infinite or
- * NaN, whether added once or twice. */
+/* c[:, j] += a[:, d] b[d, j] where b[d, j] is odd. If a is odd too, the product is infinite or NaN,
+ * whether added once or twice. */
 static void column_add_odd(const gemm_group *p, int64_t j) {
     for (int64_t d = 0; d < p->k; d++) {
         const float b = number(p->b, p->tb, p->ldb, d, j);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    K_BLOCK = 256,                                          /* of the depth */
+    K_BLOCK = 256,                                          /* depth of a k-block */
     PACKED_BYTES = 4 * (K_BLOCK / DEPTH * AMX_WHOLE * PART) /* bytes of packed rows, on the stack */
 };
 

@@ -1,7 +1,7 @@
 /* conv.c -- chooses the code for each convolution.
  *
- * Winograd where it is faster (conv_winograd_pays), else oneDNN if it is built in and has fast
- * code, else im2col. The choice depends on pass, shape and build alone. */
+ * Winograd if it is faster (conv_winograd_pays), else oneDNN if it is built in and has fast code,
+ * else im2col. The choice depends on pass, shape and build alone. */
 #include <stdlib.h>
 
 #include "engine/conv/conv.h"

@@ -1,7 +1,7 @@
 /* conv.h -- the three passes of a convolution on plain arrays.
  *
- * conv_run chooses among three implementations: im2col and gemm (conv_im2col.c, any build), oneDNN
- * (onednn.c, float with USE_DNNL), Winograd (conv_winograd.c, any build, 3 x 3 of stride 1). */
+ * conv_run chooses among three implementations. im2col and gemm: conv_im2col.c, any build. oneDNN:
+ * onednn.c, float with USE_DNNL. Winograd: conv_winograd.c, any build, 3 x 3 of stride 1. */
 #ifndef ENGINE_CONV_CONV_H
 #define ENGINE_CONV_CONV_H
 

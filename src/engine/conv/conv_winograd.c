@@ -22,7 +22,7 @@ typedef struct work {
     conv_arrays a;
     int threads;
     int64_t images, height, width;
-    int64_t in, out;               /* of the weights */
+    int64_t in, out;               /* channels of the weights */
     int64_t read, written;         /* K and N; for dw: out, in */
     int64_t across, tile_rows;     /* tiles of a tile row, tile rows of an image */
     int64_t block;                 /* tile rows */
@@ -269,8 +269,8 @@ bool conv_winograd_fits(const conv_shape *s) {
  *    0.77
  *
  * Winograd pays when the image is more than half of the tiles that cover it. With AVX2 and FMA it
- * takes a tenth longer. Vectors of 16 bytes at least double its time, while oneDNN uses what the
- * CPU has. */
+ * takes a tenth longer. Vectors of 16 bytes at least double its time, while oneDNN uses all vector
+ * widths of the CPU. */
 bool conv_winograd_pays(const conv_shape *s) {
     int64_t covered = wino_tiles(s->height) * wino_tiles(s->width) * WINO_OUT * WINO_OUT;
     return conv_winograd_fits(s) && TILE_VECTOR_BYTES > 16 && 2 * s->height * s->width > covered;

@@ -20,7 +20,7 @@ void bf16_round(int threads, int64_t count, const real *x, real *y);
 sr_status gemm_bf16(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n,
                     int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
                     real *c, int64_t ldc, sr_failure *why);
-/* What gemm_bf16 does on CPUs without instructions for bfloat16. */
+/* The method of gemm_bf16 on CPUs without instructions for bfloat16. */
 sr_status gemm_bf16_by_copies(const gemm_group *p, scratch_memory *scratch, int threads,
                               sr_failure *why);
 

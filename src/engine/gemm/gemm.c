@@ -1,7 +1,7 @@
 /* gemm.c -- matrix products, distributed over our own threads.
  *
- * c = op(a) op(b) + beta c. gemm_amx.c computes the products that amx_takes accepts, gemm_tiles.c
- * those of the others that gemm_tiles_fit accepts. The rest are cut into fixed chunks; each is one
+ * c = op(a) op(b) + beta c. gemm_amx.c computes the products that amx_takes accepts. gemm_tiles.c
+ * computes the others that gemm_tiles_fit accepts. The rest are cut into fixed chunks; each is one
  * single-threaded library call:
  *   float, with oneDNN:  dnnl_sgemm, except products of fewer than SMALL_WORK multiply-adds
  *   otherwise:           cblas (OpenBLAS)
@@ -217,7 +217,7 @@ static void flush_denormals(void) {
 
 /* Blocks outside signals on this thread. Inside dnnl_sgemm (oneDNN 2.6) the stack pointer points
  * into the heap, where a signal would write its frame. Only the main thread takes such signals; its
- * handlers have a stack of their own (tool.c). */
+ * handlers have a separate stack (tool.c). */
 static void block_signals(void) {
     static const int own[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
     sigset_t outside;

@@ -9,10 +9,9 @@
 #include "engine/scratch.h"
 #include "statrec/base.h"
 
-/* c = op(a) op(b) + beta c, row-major. op(a) is [m x k], stored [k x m] when ta; op(b) is
- * [k x n], stored [n x k] when tb; c is [m x n]. lda, ldb and ldc are row strides. c is not read
- * when beta is 0. Results are bit-identical for any number of threads. `scratch` may hold packed
- * operands. */
+/* c = op(a) op(b) + beta c, row-major. op(a) is [m x k], stored [k x m] when ta. op(b) is [k x n],
+ * stored [n x k] when tb. c is [m x n]. lda, ldb and ldc are row strides. c is not read when beta
+ * is 0. Results are bit-identical for any number of threads. `scratch` may hold packed operands. */
 void gemm(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
           const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc);
 
@@ -28,7 +27,7 @@ void gemm_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, c
 
 /* Call once at program start, before the first omp_set_num_threads. The BLAS becomes
  * single-threaded, every OpenMP thread flushes denormals, and only this thread gets signals. A
- * signal handler needs a stack of its own (sigaltstack; see gemm.c). */
+ * signal handler needs a separate stack (sigaltstack; see gemm.c). */
 void gemm_setup(int threads);
 
 /* gemm_setup for a program. SR_MEMORY or SR_IO, with a hint, where limits of the system leave no

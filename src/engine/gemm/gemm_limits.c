@@ -14,7 +14,7 @@
 
 #include "engine/gemm/gemm.h"
 
-/* OpenBLAS: a buffer has 128 MiB of addresses. SPARE: what libraries need for their first calls. */
+/* OpenBLAS: a buffer has 128 MiB of addresses. SPARE: memory of the libraries' first calls. */
 enum { BUFFER_MIB = 129, STACK_MIB = 9, SPARE_MIB = 96, KEPT = 256 };
 
 /* OpenBLAS has these, the reference BLAS has not. */
@@ -90,7 +90,7 @@ static sr_status try_memory(int threads, double limit, sr_failure *why) {
     return SR_MEMORY;
 }
 
-/* OpenBLAS keeps what it has taken. */
+/* OpenBLAS keeps its buffers. */
 static void take_buffers(int threads) {
     void *buffer[KEPT];
     const int count = threads < KEPT ? threads : KEPT;

@@ -16,14 +16,14 @@
 enum {
     WIDE = 2 * TILE_VECTOR,
     K_BLOCK = 256,
-    PACK_DEPTH = 64,          /* of a chunk of packing */
+    PACK_DEPTH = 64,          /* depth of a chunk of packing */
     PACK_STRIPS = 8,          /* whole cache lines of a */
     STAGE_BYTES = 640 * 1024, /* for each thread */
     MOST_STRIPS = 8,
     CHUNKS_PER_THREAD = 4,      /* at least, of smaller blocks */
     LEAST_WORK = 1 << 20,       /* multiply-adds */
     LEAST_SUMS = 64 * 64,       /* elements of c */
-    MOST_NUMBERS = 3 << 19,     /* of a, b and c; above, libraries are faster */
+    MOST_NUMBERS = 3 << 19,     /* numbers in a, b and c; above, libraries are faster */
     LONGEST = 64,               /* depth per row and column of c, at most */
     PARALLEL_WORK = 1024 * 1024 /* multiply-adds */
 };

@@ -3,8 +3,8 @@
  * c [m x n], n a multiple of TILE_LANES; b [k x n] with row stride ldb. a is read as a[i * step_m +
  * p * step_k], so that a transposed a costs nothing. Loops go over tiles of TILE_ROWS x 2 vectors
  * of c. Each element of c is one sum over rising p. The sum is added to c as a whole: a long sum
- * cut into products rounds less than one running sum. A library is slower at the 32 x 32 x 32 of a
- * small attention head, and equal at 300 x 300 x 128.
+ * that is cut into products has smaller rounding errors than one running sum. A library is slower
+ * at the 32 x 32 x 32 of a small attention head, and equal at 300 x 300 x 128.
  *
  * Vectors are vector_size types of GCC and clang, as wide as the CPU's, as many as fit in
  * registers. TILE_LANES, the unit of padding, is the same on all CPUs. */
@@ -107,7 +107,7 @@ static inline void small_gemm_product(int64_t m, int64_t n, int64_t k, small_gem
 }
 
 /* Four numbers. Transposing 4 x 4 blocks in registers is ten times as fast as single numbers when
- * the row stride is a power of two, where cache lines collide. */
+ * the row stride is a power of two, because cache lines collide. */
 typedef real small_gemm_quad __attribute__((vector_size(4 * sizeof(real))));
 
 static inline void small_transpose_quad(const real *restrict x, int64_t ldx, real *restrict y,

@@ -120,9 +120,9 @@ static dnnl_status_t create_desc(dnnl_engine_t engine, const plan *p, conv_pass 
     return bad;
 }
 
-/* False for the library's fallback, a hundred times slower than im2col, and for code that would
- * write beyond its scratchpad: in oneDNN 2.6.3 jit_1x1:avx2 copies strided pixels there, eight
- * channels at a time, and overruns when the count is no multiple of eight. */
+/* False for the library's fallback, which is a hundred times slower than im2col. Also false for
+ * code that would write beyond its scratchpad. In oneDNN 2.6.3 jit_1x1:avx2 copies strided pixels
+ * there, eight channels at a time. It overruns when the count is no multiple of eight. */
 static bool is_usable(const conv_shape *s, const_dnnl_primitive_desc_t desc) {
     const char *name = NULL;
     if (dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) != dnnl_success ||
@@ -215,7 +215,7 @@ typedef struct conv_call {
     float *plain;    /* dw [w_size] before it is added */
     float *dx;       /* [threads, x_size], when dx is added */
     char *scratch;   /* [threads, scratch_bytes] */
-    dnnl_memory_t w; /* of `block`, for the passes that read w */
+    dnnl_memory_t w; /* in the layout `block`, for the passes that read w */
 } conv_call;
 
 /* Memory objects of one thread. */

@@ -1,5 +1,6 @@
-/* op_dropout.c -- y = x m / (1 - p) in training, m = 1 with probability 1 - p, else 0 (Srivastava
- * et al., JMLR 2014, in the inverted form, which leaves evaluation unchanged). x, y [any].
+/* op_dropout.c -- y = x m / (1 - p) in training, m = 1 with probability 1 - p, else 0. Source:
+ * Srivastava et al., JMLR 2014, in the inverted form, which leaves evaluation unchanged. x, y
+ * [any].
  *
  * Backward: dx = dy m / (1 - p), the mask drawn again. Kept: the stream's key and p. Rounding of p:
  * dropout_mask.h. Evaluation, or p = 0: returns x. A dropped NaN or infinity gives NaN, as the

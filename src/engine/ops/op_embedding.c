@@ -13,7 +13,7 @@
 
 #include "engine/ops/ops.h"
 
-enum { COLUMNS = 64 }; /* of a backward chunk: whole cache lines */
+enum { COLUMNS = 64 }; /* columns of a backward chunk: whole cache lines */
 
 typedef struct embedding {
     const int32_t *token; /* [B, T] */

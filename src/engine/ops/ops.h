@@ -60,14 +60,14 @@ typedef struct feature_table {
 } feature_table;
 enum { FEATURE_TABLES = 4 };
 
-/* Looks up rows of several tables and concatenates them. number is [count, sum of columns]: first
- * the columns of the first table, then those of the next. It must stay valid until backward.
- * -> [count, sum of columns times width]. */
+/* Looks up rows of several tables and concatenates them -> [count, sum of columns times width].
+ * number is [count, sum of columns]: first the columns of the first table, then the next table's.
+ * It must stay valid until backward. */
 tensor *op_feature_embedding(tape *t, const feature_table *table, int tables, const int32_t *number,
                              int64_t count);
 
 /* Largest value of each feature over the valid positions: x [N, C, F], valid [N * C] (NULL: all
- * valid) -> [N, F], 0 when no position is valid. */
+ * valid) -> [N, F]. 0 when no position is valid. */
 tensor *op_masked_max(tape *t, tensor *x, const uint8_t *valid);
 /* Mean over the words of each sentence: x [B, T, d], mask [B*T] (1 = counted; NULL: all) -> [B, d],
  * 0 for a sentence without words. mask must stay valid until backward. */

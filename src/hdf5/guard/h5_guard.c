@@ -104,8 +104,8 @@ static bool has_place(const h5_reading *r, const char *path, size_t length) {
            (length < H5_GROUP_PATH && wanted <= H5_KEPT_GROUPS - r->groups);
 }
 
-/* The group at the first `length` bytes of path, open until the file is closed: a path from the
- * root would be searched and checked from the root each time. *found: as in h5_way. */
+/* The group at the first `length` bytes of path, open until the file is closed. Without it, HDF5
+ * would search and check each path from the root. *found: as in h5_way. */
 static hid_t open_group(hid_t file, h5_reading *r, const char *path, size_t length, htri_t *found) {
     char whole[H5_GROUP_PATH];
     hid_t at = file, id = kept_group(r, path, length);
@@ -202,7 +202,7 @@ static bool check_storage(hid_t properties) {
 typedef struct extent {
     int rank;
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
-    hsize_t bytes; /* of one value */
+    hsize_t bytes; /* size of one value */
     hsize_t file;  /* bytes of the file */
 } extent;
 

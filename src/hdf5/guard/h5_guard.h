@@ -15,7 +15,7 @@ typedef struct h5_way {
 /* Call it before an object is opened. */
 h5_way h5_reach(hid_t file, const char *path);
 /* After a name was not found: false if a read of this file failed before. HDF5 1.10 keeps a header
- * of which it read a part, and then finds nothing of the rest. Puts errno on the error stack. */
+ * that it read in part, and then finds nothing of the rest. Puts errno on the error stack. */
 bool h5_guard_complete(hid_t file);
 /* Before a group is listed: false when a link in it is unreadable. */
 bool h5_guard_links(hid_t at, const char *group);

@@ -16,7 +16,7 @@ bool h5_header_is_whole(const trailer *e, int fd, bool still, uint64_t at, const
 /* False for a message of this type that needs more bytes than its length. Shared messages are not
  * for this function. */
 bool h5_message_fits(int type, const unsigned char *at, size_t length);
-/* False for the header of an index (B-tree) on which HDF5 would crash. Other bytes pass. */
+/* False for the header of an index (B-tree) that would crash HDF5. Other bytes pass. */
 bool h5_tree_is_sound(const trailer *e, int fd, const void *bytes, size_t size, uint64_t end);
 /* False for a heap whose blocks are too large, or no powers of two. Other bytes pass. */
 bool h5_heap_is_small(const void *bytes, size_t size);

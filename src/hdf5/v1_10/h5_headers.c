@@ -5,7 +5,7 @@
  * HDF5 File Format Specification 3.0, IV.A.1.b. A header has:
  *   "OHDR", version 2, flags; 16 bytes of times if flags & 32; 4 bytes of limits if flags & 16;
  *   the size of the messages in 1 << (flags & 3) bytes; the messages; the checksum [4].
- * A further chunk of a header has "OCHK", messages, and a checksum of its own.
+ * A further chunk of a header has "OCHK", messages, and its own checksum.
  */
 #include "hdf5/v1_10/h5_checks.h"
 

@@ -34,8 +34,8 @@ static const unsigned char entry_size[] = {0, 24, 36, 16, 28, 11, 15, 0, 17, 13}
 /* Capacity of the nodes of a level; leaves are level 0. */
 typedef struct level {
     size_t pointer;   /* bytes of one to a child; 0: leaves have none */
-    uint64_t entries; /* of a node */
-    uint64_t below;   /* of a node and all below it */
+    uint64_t entries; /* entries of a node */
+    uint64_t below;   /* entries of a node and all below it */
 } level;
 
 typedef struct tree {

@@ -42,7 +42,7 @@ tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,
                         attention_side answers, const uint8_t *key_valid, bool causal,
                         attention_report *report) {
     tensor *qkv[3];
-    /* Of one input, queries, keys and values are one product. */
+    /* With one input, queries, keys and values are one product. */
     tensor *const w[3] = {a->q.w, a->k.w, a->v.w}, *const b[3] = {a->q.b, a->k.b, a->v.b};
     const int apart = asks.x == answers.x ? 0 : 1;
     if (apart) qkv[0] = linear_apply(&a->q, t, asks.x);

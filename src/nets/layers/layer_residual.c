@@ -206,7 +206,7 @@ tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *
     return y;
 }
 
-/* -- what can be watched of an attention */
+/* -- observed values of an attention */
 
 attention_report *layer_report(const text_pass *p, const model_attention *seen,
                                const uint8_t *query_valid) {

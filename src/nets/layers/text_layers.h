@@ -43,7 +43,7 @@ typedef struct layer_size {
     double dropout, attention_dropout, relu_dropout;
 } layer_size;
 
-enum { LAYERS_MAX = 64 }; /* of a stack */
+enum { LAYERS_MAX = 64 }; /* layers of a stack */
 
 /* Replaces the preset's values by the options that are given. */
 void layer_size_choose(layer_size *s, const model_options *o);

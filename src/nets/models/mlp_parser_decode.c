@@ -1,10 +1,10 @@
 /* mlp_parser_decode.c -- the parser's network on single states: the formulas of model_mlp_parser.c
  * with running statistics and without dropout.
  *
- * The result of a state depends on that state alone. Sums of the linear layers are those of
- * row_ops.h; all other sums are within one row. The layer scale before a normalization sums eight
- * rows together, in another order than single rows. It therefore gets a multiple of ROWS_TOGETHER
- * rows, with zeros after the last. */
+ * The result of a state depends on that state alone. Sums of the linear layers follow row_ops.h;
+ * all other sums are within one row. The layer scale before a normalization sums eight rows
+ * together, in another order than single rows. It therefore gets a multiple of ROWS_TOGETHER rows,
+ * with zeros after the last. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  *
  * residual_net.c with 4 stages of 2 blocks, 64/128/256/512 filters and option-B shortcuts, without
  * max pooling after the stem. It has 11,173,962 parameters for 3 channels and 10 classes, and 20
- * normalization sites with those of the shortcuts. Preset "mini" has a quarter of the filters
+ * normalization sites, including the shortcuts'. Preset "mini" has a quarter of the filters
  * (701,466 parameters), for two cores. */
 #include "nets/model_rows.h"
 #include "nets/models/residual_net.h"

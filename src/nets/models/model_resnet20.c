@@ -8,7 +8,7 @@
 
 static sr_status resnet20_build(model *m, const model_options *o, const data_shape *shape,
                                 sr_failure *why) {
-    static const int depths[] = {20, 32, 44, 56, 110}; /* of the paper */
+    static const int depths[] = {20, 32, 44, 56, 110}; /* depths in the paper */
     residual_plan plan = {.stages = 3, .filters = {16, 32, 64}};
     for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++)
         if (model_size(o->layers, 20) == depths[i]) plan.blocks = (depths[i] - 2) / 6;

@@ -11,7 +11,7 @@
  * Initial values: words N(1/sqrt(width)); linear layers U(1/sqrt(in)) as in PyTorch; trans, start
  * and end N(1), as in the library of the paper's code.
  *
- * Sites in the order of the forward pass: those of a transformer over characters, encoder.I.norm1,
+ * Sites in the order of the forward pass: sites of a transformer over characters, encoder.I.norm1,
  * encoder.I.norm2. Queries and keys: encoder.I.attention.q_norm and .k_norm (layer_residual.c). */
 #include <math.h>
 #include <stdlib.h>
@@ -164,7 +164,7 @@ static tensor *encode(const tener *net, pass *p) {
     return linear_apply(&net->out, p->tape, op_dropout(p->tape, x, OUTPUT_DROPOUT));
 }
 
-/* Gold tags as classes: those of types that training lacks are O. */
+/* Gold tags as classes: tags of types that training lacks become O. */
 static const int32_t *gold_of(const pass *p, int64_t classes) {
     const batch *b = p->batch;
     const int64_t n = b->count * b->source_length;

@@ -23,7 +23,7 @@
 #include "nets/model_rows.h"
 
 enum { CUTOFFS_MAX = 8 };
-#define DEVIATION 0.02 /* of every initial weight (docs/models.md 3.2) */
+#define DEVIATION 0.02 /* standard deviation of every initial weight (docs/models.md 3.2) */
 
 typedef struct preset {
     const char *name;
@@ -75,7 +75,7 @@ static sr_status choose_size(tensorized *net, const model_options *o, sr_failure
     return layer_count_check(s->layers, why);
 }
 
-/* Cut-offs "a,b,c" that rise. Those of a preset that the dictionary does not reach are left out. */
+/* Cut-offs "a,b,c" that rise. A preset's cut-offs beyond the dictionary are left out. */
 static sr_status choose_cutoffs(tensorized *net, const char *given, int64_t vocabulary,
                                 sr_failure *why) {
     const char *at = *given ? given : net->size.cutoffs;

@@ -24,7 +24,7 @@ typedef struct preset {
     const char *name;
     int64_t layers;
     layer_size layer;
-    int64_t key, value; /* of a head; 0: d/heads */
+    int64_t key, value; /* sizes of a head; 0: d/heads */
     bool positions, first, fan_in;
 } preset;
 

@@ -27,7 +27,7 @@
 #include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
 
-#define DEVIATION 0.02 /* of every initial weight */
+#define DEVIATION 0.02 /* standard deviation of every initial weight */
 
 typedef struct preset {
     const char *name;

@@ -1,4 +1,4 @@
-/* models_table.c -- the table of models and what all of them share. */
+/* models_table.c -- the table of models and their shared functions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static sr_status assign_norms(model *m, const model_options *o, const data_shape
     if (!*o->norm_at) return SR_OK;
     model_options plain = *o;
     *plain.norm_at = 0;
-    if (o->most_parameters) { /* those of the file, whose sites may have fewer than `norm` has */
+    if (o->most_parameters) { /* its sites may have fewer parameters than `norm` has */
         strcpy(plain.norm, "none"), strcpy(plain.decoder_norm, "none");
         plain.layer_scale = 0;
     }

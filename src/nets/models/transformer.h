@@ -30,7 +30,7 @@ typedef struct layer_rows {
     row_weight self[4], cross[2], ffn[2]; /* q, k, v, o; q, o; in, out */
 } layer_rows;
 
-/* Of all layers, and of the logits; several decoders may share them. */
+/* Packed weights of all layers and of the logits; several decoders may share them. */
 typedef struct packed_weights {
     layer_rows layer[LAYERS_MAX];
     row_weight output;

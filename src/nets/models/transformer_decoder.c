@@ -227,7 +227,7 @@ static sr_status find_words(const one_step *p, const tensor *x, sr_failure *why)
         sum[r] = row_log_sum(V, logits->value + r * V, WORDS_TOGETHER, largest + r * blocks);
     for (int64_t r = 0; r < p->rows; r++)
         if (!isfinite(sum[r]))
-            return sr_fail(why, SR_USAGE, "word %lld: the model's output is not finite",
+            return sr_fail(why, SR_STATE, "word %lld: the model's output is not finite",
                            (long long)s->t);
     s->logits = logits->value, s->log_sum = sum, s->largest = largest;
     return tape_status(t, why);
@@ -241,7 +241,7 @@ static void decoding_log_p(const void *decoder, int64_t row, int64_t first, int6
     for (int64_t w = 0; w < count; w++) log_p[w] = (double)logit[w] - log_sum;
 }
 
-/* Of the same subtraction: the larger logit has the larger log p, to the last bit. */
+/* Uses the same subtraction: the larger logit has the larger log p, to the last bit. */
 static void decoding_largest(const void *decoder, int64_t row, double *log_p) {
     const decoding *s = decoder;
     const int64_t blocks = block_count(s);
@@ -250,7 +250,7 @@ static void decoding_largest(const void *decoder, int64_t row, double *log_p) {
     for (int64_t i = 0; i < blocks; i++) log_p[i] = (double)largest[i] - log_sum;
 }
 
-/* Of equal weights the first. */
+/* Among equal weights the first wins. */
 static void write_source_at(const one_step *p, int32_t *source_at) {
     for (int64_t r = 0; r < p->rows; r++) {
         const real *weight = p->average + r * p->longest;

@@ -35,7 +35,7 @@ tensor *step_embedding(const one_step *p, const int32_t *token) {
     return y;
 }
 
-/* Where a row finds its keys and values: addresses [t] each. */
+/* Addresses of a row's keys and values, [t] each. */
 static void find_keys(const decoding *s, int64_t layer, int64_t row, const real **key,
                       const real **value) {
     const int64_t d = s->net.size.layer.d;
@@ -66,7 +66,7 @@ static tensor *attend_to_self(const one_step *p, int heads, const tensor *q, int
     return y;
 }
 
-/* Rows of the sentence that begins with row r; 0: another begins before. */
+/* Rows of the sentence that starts at row r; 0: it starts before. */
 static int64_t rows_of_sentence(const one_step *p, int64_t r) {
     const int32_t *sentence = p->s->sentence;
     int64_t rows = 0;

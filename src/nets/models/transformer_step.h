@@ -14,8 +14,8 @@ typedef struct decoding {
     transformer net;     /* the model's own parts, with a table of positions that grows */
     packed_weights *own; /* NULL: another's */
     const packed_weights *weights;
-    tape *tape;        /* of one sentence in the encoder, or of one step */
-    arena *cache;      /* of one batch: */
+    tape *tape;        /* memory of one sentence in the encoder, or of one step */
+    arena *cache;      /* memory of one batch: */
     row_memory *cross; /* [count, layers] */
     int64_t *length;   /* [count] */
     int64_t count;
@@ -27,7 +27,7 @@ typedef struct decoding {
     int32_t *slot;     /* [rows, t] */
     int32_t *next_slot;
     int64_t slot_capacity, next_capacity;
-    /* Of the last step, in the tape's memory: */
+    /* Results of the last step, in the tape's memory: */
     const real *logits;    /* [rows, vocabulary] */
     const double *log_sum; /* [rows] log p = logit - log_sum */
     const real *largest;   /* [rows, blocks] logits */

@@ -6,7 +6,7 @@
  *
  *     1/(n d) sum_i || c * xhat_i ||_2,  c_k = gamma_k/s_k * sum_gx_k/n
  *
- * It is computed in the pass that writes dx, while the rows are in cache: the mean over this
+ * It is computed in the pass that writes dx, while the rows are in cache. It is the mean over this
  * process's rows, which hooks merge over all. */
 #include "norm/kernels/batch_stats.h"
 

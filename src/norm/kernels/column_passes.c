@@ -48,8 +48,8 @@ void column_passes_scale_rows(const column_passes *m, layer_scale_fn *step) {
     }
 }
 
-/* Distance of a chunk's arrays [d] of sums. It is not a multiple of a page for any usual d: the
- * processor would then mistake a load of one array for the store to another. */
+/* Distance of a chunk's arrays [d] of sums. It is not a multiple of a page for any usual d.
+ * Otherwise the processor would mistake a load of one array for the store to another. */
 static int64_t padded_width(int64_t d) {
     return (d + SIMD_WIDTH - 1) / SIMD_WIDTH * SIMD_WIDTH + PAD;
 }

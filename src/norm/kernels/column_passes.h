@@ -15,7 +15,7 @@
 
 /* The rows of one pass. */
 typedef struct column_passes {
-    int64_t rows;         /* of the pass */
+    int64_t rows;         /* rows of the pass */
     int64_t features;     /* d */
     const int32_t *index; /* [rows] row numbers; NULL: 0 .. rows-1 */
     int threads;
@@ -29,7 +29,7 @@ static inline int64_t column_passes_row(const column_passes *m, int64_t i) {
     return m->index ? m->index[i] : i;
 }
 
-/* Doubles of scratch memory for any of these passes over so many rows. */
+/* Doubles of scratch memory for any of these passes over `rows` rows. */
 int64_t column_passes_scratch_count(int64_t rows, int64_t features);
 
 column_passes column_passes_valid(const norm_call *c); /* valid rows */
@@ -43,7 +43,7 @@ void column_passes_scale_rows(const column_passes *m, layer_scale_fn *step);
 /* mean [d] and m2 [d] = sum (x - mean)^2. rows = 0: zeros. */
 sr_status column_passes_moments(const column_passes *m, const real *x, double *mean, double *m2);
 
-/* Merges moments of n_b rows into those of n_a rows. */
+/* Merges moments of n_b rows into the moments of n_a rows. */
 void column_passes_merge(int64_t d, double n_a, double *mean, double *m2, double n_b,
                          const double *mean_b, const double *m2_b);
 

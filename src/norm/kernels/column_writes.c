@@ -1,5 +1,5 @@
 /* column_writes.c -- passes of column_passes.h that write rows. While the layer scale has a `dx`,
- * what they write is a gradient, which they pass through the scale. */
+ * they write a gradient, which they pass through the scale. */
 #include <math.h>
 
 #include "norm/kernels/row_blocks.h"

@@ -113,10 +113,10 @@ typedef enum {
 struct norm_method {
     const char *name;     /* "bn" */
     const char *citation; /* "Ioffe and Szegedy, ICML 2015" */
-    const char *axis;     /* of the statistics: "batch" "row" "sample" "-" */
+    const char *axis;     /* axis of the statistics: "batch" "row" "sample" "-" */
     norm_family family;
-    /* NORM_BITs of mu, sigma2, psi2. uses: statistics that normalize, over the axis. constants:
-     * those of them that backward treats as constants. Over a batch, running statistics in
+    /* NORM_BITs of mu, sigma2, psi2. uses: statistics that normalize, over the axis. constants: the
+     * statistics in `uses` that backward treats as constants. Over a batch, running statistics in
      * `vectors` belong to them. */
     uint32_t uses, constants;
     const char *summary; /* one line for `statrec list norms` */

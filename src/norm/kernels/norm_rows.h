@@ -34,7 +34,7 @@ typedef struct norm_rows {
     const double *position_mean;
     norm_gather_fn *gather;
     void *gather_context;
-    int rank, ranks; /* of gather */
+    int rank, ranks; /* rank and number of ranks of gather */
 } norm_rows;
 
 /* Number of the i-th valid row. */

@@ -21,7 +21,7 @@
     X(Gamma_t)  /* pn: mean of xhat^2 */                                                           \
     X(Lambda_t) /* pn: mean of gamma g xhat */
 
-/* Scalars a method leaves in norm_call.scalar; NaN where it has none. */
+/* Scalars that a method leaves in norm_call.scalar; NaN for those it lacks. */
 #define NORM_SCALARS(X)                                                                            \
     X(row_grad_mean) /* LN family, Theorem 1: mean over valid rows of the row mean of dx, */       \
     X(row_grad_var)  /* of the row's biased variance of dx, */                                     \

@@ -37,7 +37,7 @@ sr_status row_stats_centered_backward(norm_call *c, const real *x, const real *d
 #define ROW_STATS_SCALARS                                                                          \
     (NORM_SCALAR_BIT(row_grad_mean) | NORM_SCALAR_BIT(row_grad_var) |                              \
      NORM_SCALAR_BIT(row_g_mean) | NORM_SCALAR_BIT(row_g_var))
-/* Statistics of the members that subtract the mean, to which Theorem 1 applies. */
+/* Statistics of the members that subtract the mean; Theorem 1 applies to these. */
 #define ROW_STATS_THEOREM_SCALARS                                                                  \
     (ROW_STATS_SCALARS | NORM_SCALAR_BIT(row_exact_mean) | NORM_SCALAR_BIT(row_exact_var) |        \
      NORM_SCALAR_BIT(row_free_var))

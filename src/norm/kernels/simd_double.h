@@ -24,7 +24,7 @@ typedef real simd_double_real __attribute__((vector_size(SIMD_WIDTH * sizeof(rea
 /* to = x[0..7] */
 SIMD_DOUBLE_INLINE void simd_double_load(simd_double *to, const real *x) {
 #if defined(__AVX512F__) && !defined(REAL_DOUBLE)
-    /* Same as the conversion below, of which GCC 12 makes two halves. */
+    /* Same as the conversion below, which GCC 12 splits into two halves. */
     *to = (simd_double)_mm512_cvtps_pd(_mm256_loadu_ps(x));
 #else
     simd_double_real v;
@@ -53,8 +53,8 @@ SIMD_DOUBLE_INLINE double simd_double_total(const simd_double *v) {
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
-/* Prefetches what is read `bytes` later, PREFETCH_BYTES in passes over one or two arrays. Any
- * address is allowed. */
+/* Prefetches numbers that are read `bytes` later, PREFETCH_BYTES in passes over one or two arrays.
+ * Any address is allowed. */
 SIMD_DOUBLE_INLINE void simd_double_prefetch(const real *x, int bytes) {
     __builtin_prefetch((const void *)((uintptr_t)x + (uintptr_t)bytes));
 }

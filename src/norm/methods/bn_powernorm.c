@@ -1,7 +1,7 @@
 /* bn_powernorm.c -- the BN baseline of the PowerNorm release, its option "batch"
  * (sIncerass/powernorm; docs/norms.md 2).
  *
- * V = the n valid rows, A = all rows, N = |A|; u = layer scale of x with one group in all rows
+ * V = the n valid rows, A = all rows, N = |A|. u = layer scale of x with one group in all rows
  * (norm.c, option layer_scale); g = dL/dy:
  *
  *     forward   mu_B = mean over V of u    padded rows of u are overwritten by mu_B

@@ -1,8 +1,8 @@
 /* pn_released.c -- PowerNorm as its authors' code computes it (sIncerass/powernorm;
  * docs/norms.md 12).
  *
- * V = the n valid rows, A = all rows, u = layer scale of x in all rows (norm.c, option layer_scale:
- * groups = attention heads), c counts training calls from 1, W = warmup, g = dL/dy. nu =
+ * V = the n valid rows, A = all rows. u = layer scale of x in all rows (norm.c, option layer_scale:
+ * groups = attention heads). c counts training calls from 1, W = warmup, g = dL/dy. nu =
  * (1-alpha_bwd) times the buffer that the code calls ema_gz:
  *
  *     forward   v = mean over V of u^2    den = v if c <= W, else psi2 from before this call

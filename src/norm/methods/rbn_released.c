@@ -15,8 +15,8 @@
  *               dgamma = sum over A of g xhat    dbeta = sum over A of g
  *
  * Sums run over A, divisors are n. The penalty treats the updated running statistics as constants.
- * Deviations from the release: v_B is computed without cancellation. Where v_B = 0, the derivative
- * of the root in diff2 and reldiff is 0, not NaN. Inference: s = sqrt(max(sigma2, eps)). Not
+ * Deviations from the release: v_B is computed without cancellation. If v_B = 0, the derivative of
+ * the root in diff2 and reldiff is 0, not NaN. Inference: s = sqrt(max(sigma2, eps)). Not
  * synchronized. Kept: center, 1/s [d].
  */
 #include <math.h>
@@ -28,7 +28,7 @@ enum { STATE_MU, STATE_SIGMA2 };
 enum { PARAM_LAMBDA, PARAM_NU, PARAM_PENALTY };
 enum { PENALTY_DIFF, PENALTY_DIFF2, PENALTY_RELDIFF, PENALTY_MAG };
 
-/* Of one feature: the penalty and its derivatives by mu_B and v_B. */
+/* For one feature: the penalty and its derivatives by mu_B and v_B. */
 typedef struct term {
     double value, by_mean, by_variance;
 } term;

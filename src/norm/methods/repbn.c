@@ -1,8 +1,8 @@
-/* repbn.c -- RepBN and its progressive form (SLAB: Guo, Chen, Tang and Wang, ICML 2024, arXiv
- * 2405.11582; docs/norms.md 22).
+/* repbn.c -- RepBN and its progressive form. Source: SLAB, Guo, Chen, Tang and Wang, ICML 2024,
+ * arXiv 2405.11582; docs/norms.md 22.
  *
- * xhat = (x - mu_B)/s, s = sqrt(sigma2_B + eps) per feature as in bn.c; x1 = (x - m)/r,
- * r = sqrt(v + eps) per row as in ln.c; c counts calls from 1, g = dL/dy:
+ * xhat = (x - mu_B)/s, s = sqrt(sigma2_B + eps) per feature as in bn.c. x1 = (x - m)/r, r = sqrt(v
+ * + eps) per row as in ln.c. c counts calls from 1, g = dL/dy:
  *
  *     RepBN(x) = gamma xhat + beta + eta x          LN(x) = ln_gamma x1 + ln_beta
  *     forward   lambda = 1 - (c - 1)/T0 until it is 0    y = lambda LN(x) + (1-lambda) RepBN(x)
@@ -29,7 +29,7 @@
 enum { STATE_MU, STATE_SIGMA2, STATE_LAMBDA };
 enum { PARAM_T0 = 1 };
 enum { OWN_ETA, OWN_LN_GAMMA, OWN_LN_BETA };
-/* Behind the sums [2 d] of a chunk of rows. */
+/* Offsets after the sums [2 d] of a chunk of rows. */
 enum { CHUNK = 64, ROW_NORM = 0, DX2, DIRECT2, CHUNK_SCALARS };
 
 /* lambda */
@@ -40,13 +40,13 @@ static double lambda_of(const norm_call *c) {
     return past < t0 ? 1 - past / t0 : 0;
 }
 
-/* Behind batch_kept: lambda, [2 d] dgamma, dbeta, [2 valid] m and 1/r. */
+/* After batch_kept: lambda, [2 d] dgamma, dbeta, [2 valid] m and 1/r. */
 static size_t kept_bytes(const norm_call *c) {
     const int64_t rows = c->options->param[PARAM_T0] > 0 ? c->rows->valid : 0;
     return batch_kept_bytes(c) + (1 + 2 * (size_t)(c->features + rows)) * sizeof(double);
 }
 
-/* Of this call: until its backward pass a later call may have moved the running one. */
+/* lambda of this call: a later call may change the running one before this call's backward pass. */
 static double *kept_lambda(const norm_call *c) {
     return batch_kept_end(c);
 }
@@ -118,7 +118,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
 
 /* -- backward ---------------------------------------------------------------------------------- */
 
-/* Of this process's rows: dgamma, dbeta, deta. */
+/* From this process's rows: dgamma, dbeta, deta. */
 static void parameter_gradients(norm_call *c, const batch_kept *k, double lambda) {
     double *dgamma = kept_gradients(c), *dbeta = dgamma + c->features, by_eta = 0;
     for (int64_t j = 0; j < c->features; j++) {
@@ -146,7 +146,7 @@ static batch_terms terms_of(norm_call *c, const batch_kept *k, double lambda) {
     return t;
 }
 
-/* What one row's pass needs. */
+/* Inputs of one row's pass. */
 typedef struct mixture {
     const norm_call *c;
     const batch_kept *k;

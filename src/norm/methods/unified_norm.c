@@ -1,8 +1,8 @@
 /* unified_norm.c -- Unified Normalization (Yang et al., ACM MM 2022, arXiv 2208.01313;
  * docs/norms.md 21).
  *
- * Per feature over the n valid rows, c counts calls from 1, M = window, W = warmup, g = dL/dy,
- * z = x/s; Omega is the window of M statistics, with this batch's:
+ * Per feature over the n valid rows. c counts calls from 1, M = window, W = warmup, g = dL/dy, z =
+ * x/s. Omega is the window of M statistics, with this batch's:
  *
  *     forward   x2 = mean[x^2]      into slot c mod M of Omega
  *               v = x2 while c <= M or c < W, else the geometric mean of Omega

@@ -1,4 +1,4 @@
-/* Drawing two runs in one panel invites to compare them: says where that is wrong. */
+/* Drawing two runs in one panel suggests a comparison: warns if it is invalid. */
 #include <string.h>
 
 #include "plot/labels/plot_comparable.h"
@@ -6,8 +6,8 @@
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-/* Sites of one run may differ in width and rows: each is compared with the first run's site of its
- * name, and where that run has none with its first drawn site. */
+/* Sites of one run may differ in width and rows. Each is compared with the first run's site of its
+ * name; if that run has none, with its first drawn site. */
 static unsigned differences(const plot_data *d, const plot_run *run) {
     const sr_runfile *first = NULL;
     int64_t first_site = -1;
@@ -26,7 +26,7 @@ static unsigned differences(const plot_data *d, const plot_run *run) {
     return found;
 }
 
-/* Lines told so far: each once. */
+/* Lines reported so far: each once. */
 typedef struct told {
     char text[4096];
     plot_warnings to;

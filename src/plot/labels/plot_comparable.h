@@ -5,7 +5,7 @@
 #include "plot/labels/plot_runs.h"
 #include "plot/plot_curves.h"
 
-/* Where a figure's warnings go; tell NULL: to stderr. */
+/* Receiver of a figure's warnings; tell NULL: stderr. */
 typedef struct plot_warnings {
     void (*tell)(void *context, const char *line);
     void *context;

@@ -1,11 +1,11 @@
-/* plot_custom_stat.c -- what the runs of a figure declare of the statistic that the user chose. */
+/* plot_custom_stat.c -- the declarations of a figure's runs about the user's statistic. */
 #include <stdio.h>
 #include <string.h>
 
 #include "plot/labels/plot_custom_stat.h"
 #include "plot/labels/plot_runs.h"
 
-/* True where it is one of the units there already, "1 or percent". */
+/* True if it is already one of the units, "1 or percent". */
 static bool has_unit(const char *units, const char *unit) {
     static const char between[] = " or ";
     const size_t length = strlen(unit);

@@ -1,5 +1,5 @@
-/* Legend labels: of model, norm, data and seed, what differs between the runs; where that is not
- * enough, the options that differ, as in "bn, max-tokens 256". */
+/* Legend labels: the differences between the runs in model, norm, data and seed. If these do not
+ * suffice, also options that differ, as in "bn, max-tokens 256". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void label_by_parts(plot_labels *l, const plot_run *p) {
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* Options that change what is recorded or printed, not what is trained; and parts from above. */
+/* Options that affect recording or printing, not training; and parts from above. */
 bool plot_option_tells_nothing(const char *line) {
     static const char *const key[] = {
         "output",        "force",   "record",    "observe", "vectors-every", "size-limit",
@@ -73,7 +73,8 @@ static bool is_of(const char *line, const char *norm) {
     return line[first] == '-' && first == strcspn(norm, "-+ ") && strncmp(line, norm, first) == 0;
 }
 
-/* Options of the normalization itself: all that differ are told, others as long as labels agree. */
+/* Options of the normalization itself: labels show all that differ, and others while labels
+ * agree. */
 static bool of_norm(const plot_run *p, const char *line) {
     bool found = strncmp(line, "norm-", 5) == 0 || strncmp(line, "norm =", 6) == 0;
     for (const char *at = p->norms; *at && !found; at += strcspn(at, " ") + 1)
@@ -81,13 +82,13 @@ static bool of_norm(const plot_run *p, const char *line) {
     return found;
 }
 
-/* Bytes of "rbn-lambda-mean" that a label with "rbn" need not say again; all of norm-at. */
+/* Bytes of "rbn-lambda-mean" that a label with "rbn" need not repeat; all of norm-at. */
 static int known_part(const char *line, const char *norm) {
     if (strncmp(line, "norm-at", 7) == 0) return (int)strcspn(line, " ");
     return is_of(line, norm) ? (int)strcspn(line, "-") + 1 : 0;
 }
 
-/* What 0 stands for, where it is no number but leaves an option open. */
+/* The meaning of 0 in options that 0 leaves open. */
 static const char *word_of_zero(const option_line *l) {
     static const char *const word[][2] = {
         {"embed-dim", "preset"},
@@ -174,7 +175,7 @@ static void label_by_options(plot_labels *l, const plot_run *p) {
     }
 }
 
-/* The last `names` names of a path; all of it where it has no more. */
+/* The last `names` names of a path; all of it if it has fewer. */
 static const char *path_end(const char *path, int names) {
     const char *at = path + strlen(path);
     for (; at > path; at--)
@@ -193,7 +194,7 @@ static const char *own_path(const plot_run *p, int runs, int run) {
     return end;
 }
 
-/* Runs that agree in all of that, or lack what others have, are told apart by their file names. */
+/* Runs that agree in all of that, or lack some of it, are labelled by their file names. */
 static sr_status label_by_path(plot_labels *l, const plot_run *p, sr_failure *why) {
     bool *alone = calloc((unsigned)l->runs, sizeof *alone);
     if (!alone) return sr_fail(why, SR_MEMORY, "out of memory");
@@ -206,7 +207,7 @@ static sr_status label_by_path(plot_labels *l, const plot_run *p, sr_failure *wh
     return SR_OK;
 }
 
-/* Up to a comma, which *at is behind then (NULL at the end); `\,` is a comma and `\\` a
+/* Reads up to a comma and sets *at after it (NULL at the end); `\,` is a comma and `\\` a
    backslash. */
 static void take_label(const char **at, char *label, size_t size) {
     size_t used = 0;

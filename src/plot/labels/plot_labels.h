@@ -9,7 +9,7 @@
 
 typedef struct plot_labels {
     int runs;
-    char (*label)[128]; /* [runs] what differs between the runs: "resnet20, cifar10" */
+    char (*label)[128]; /* [runs] differences between the runs: "resnet20, cifar10" */
     char (*full)[128];  /* [runs] model, norm, data, seed */
     char shared[128];   /* common to all runs: "bn" */
 } plot_labels;
@@ -18,8 +18,8 @@ typedef struct plot_labels {
 sr_status plot_labels_make(plot_labels *l, const plot_run *run, int count, const char *given,
                            sr_failure *why);
 void plot_labels_free(plot_labels *l);
-/* An option that labels do not tell: it changes what is recorded or printed, not what is trained,
- * or is a part of every label. */
+/* An option that labels leave out: it affects recording or printing, not training, or is a part of
+ * every label. */
 bool plot_option_tells_nothing(const char *line);
 /* plot_observed.c: appends "(observed)" to the labels and full names of runs, if the figure draws
  * batch statistics that their method does not use. given: the labels are the user's, and stay. */

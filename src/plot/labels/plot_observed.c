@@ -1,14 +1,14 @@
 /* Labels of runs whose curves are only observed: "ln (observed)". A figure of batch statistics also
- * draws an LN run that was trained with --observe batch. The label says that LN does not use them.
+ * draws an LN run that was trained with --observe batch. The label shows that LN does not use them.
  */
 #include <string.h>
 
 #include "plot/labels/plot_labels.h"
 #include "plot/template/plot_template.h"
 
-/* The statistics that a table shows of run number `run` (from 1), "" for nothing of this run or
- * nothing of batches. Lists are of one kind; one with psi in it speaks for psi (overview.gp, which
- * lists all, tells them apart itself). */
+/* The statistics that a table shows of run number `run` (from 1), "" if it shows nothing of this
+ * run or nothing of batches. Lists have one kind; a list with psi counts as psi (overview.gp, which
+ * lists all, distinguishes them itself). */
 static const char *statistic_of(const plot_table *table, int run) {
     static const char *const program[] = {"stat-distance", "stat-tid",   "stat-gradnorm",
                                           "stat-scalar",   "stat-alpha", "stat-amgm",
@@ -54,7 +54,7 @@ int64_t plot_site_depth(const plot_run *p, const char *name) {
     return site < 0 ? -1 : sr_run_get_site(p->file, site)->depth;
 }
 
-/* Looks at the main site, as the label does. */
+/* Checks the main site, as the label does. */
 static bool only_observed(const plot_template *t, const plot_run *p, int run) {
     const sr_run_site *site = sr_run_main_site(p->file);
     for (int k = 0; k < t->tables && site; k++)

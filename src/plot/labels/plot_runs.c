@@ -12,7 +12,7 @@ static void copy(char *to, size_t size, const char *from) {
     snprintf(to, size, "%s", from ? from : "");
 }
 
-/* Analyses say which values of a file are damaged. */
+/* Analyses report damaged values of a file. */
 static sr_status find_startup(plot_run *r, sr_failure *why) {
     int64_t last = 0;
     sr_failure unread = {0};

@@ -12,7 +12,7 @@ enum { RUN_MODEL, RUN_NORM, RUN_DATA, RUN_SEED, RUN_PARTS, RUN_PART = 80 };
 typedef struct plot_run {
     const sr_runfile *file;
     char *path;                         /* as the user gave it; "./" before a dash */
-    int look;                           /* of its lines, from 0 */
+    int look;                           /* line style, from 0 */
     char text[RUN_PARTS][RUN_PART];     /* "" where unknown */
     char task[2 * RUN_PART + 8];        /* "model, data" */
     const char *config;                 /* "" if the run has none */

@@ -63,7 +63,7 @@ void plot_html_number(FILE *page, const char *cell) {
         plot_html_text(page, cell);
 }
 
-/* Three digits, as diagnose prints them; what has no interval is an event. */
+/* Three digits, as diagnose prints them; a value without an interval is an event. */
 void plot_html_estimate(FILE *page, const char *value, const char *low, const char *high) {
     if (strcmp(low, "nan") == 0)
         plot_html_number(page, value);
@@ -109,7 +109,7 @@ static bool among(const char *words, const char *word) {
     return false;
 }
 
-/* May break behind every _. */
+/* May break after every _. */
 static void write_column(FILE *page, const char *name) {
     char part[256];
     fputs("<th>", page);
@@ -124,8 +124,8 @@ static void write_column(FILE *page, const char *name) {
     fputs("</th>", page);
 }
 
-/* The columns of a table that are shown, and the part of them that is written: the first one and
- * those from `first` to before `end`. */
+/* The columns of a table that are shown. The part that is written is the first one and those from
+ * `first` to before `end`. */
 typedef struct shown {
     int column[PLOT_COLUMNS], count, first, end;
 } shown;

@@ -17,8 +17,8 @@ bool plot_html_has_long_word(const char *text);
 /* As an argument of a shell. */
 void plot_html_path(FILE *out, const char *path);
 
-/* Cells of a table: a number with the digits that one compares by eye; "0.21 [0.15, 0.27]"; and
- * ": tid_var 0.21 [0.15, 0.27] at norm1 (limit 0.1)". "nan": there is none. */
+/* Cells of a table: a number with the digits that readers compare; "0.21 [0.15, 0.27]"; and ":
+ * tid_var 0.21 [0.15, 0.27] at norm1 (limit 0.1)". "nan": no value. */
 void plot_html_number(FILE *page, const char *cell);
 void plot_html_estimate(FILE *page, const char *value, const char *low, const char *high);
 void plot_html_finding(FILE *page, const char *statistic, const char *value, const char *low,

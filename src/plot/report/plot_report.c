@@ -1,13 +1,13 @@
-/* statplot report: one page on some runs that begins with the answer.
+/* statplot report: one page on some runs that starts with the answer.
  *
- * First what the runs are, what statrec diagnose says of each, the three figures that carry it, and
- * what differs between the runs; then figures and tables by question; at the end configurations,
- * and the figures that these runs cannot fill. The page needs nothing but the files beside it: no
- * script, no font, no network.
+ * First come the runs, the findings of statrec diagnose on each, the three figures that show them,
+ * and the differences between the runs. Then come figures and tables by question. At the end are
+ * configurations, and the figures that these runs cannot fill. The page needs nothing but the files
+ * beside it: no script, no font, no network.
  *
  * A figure of one run is drawn once per run, another one with all of them, or several times when
- * it takes fewer. Runs that lack what a figure needs are left out of it; the page says which and
- * why. A run has the same look in every figure.
+ * it takes fewer. Runs without the data for a figure are left out of it; the page names them and
+ * the reason. A run has the same look in every figure.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static sr_status make_report(report *r, sr_failure *why) {
     r->kept = (plot_table_cache){r->folder, r->earlier, r->request->run, r->request->runs};
     if (status == SR_OK) status = plot_scratch_create(&r->scratch, why);
     if (status == SR_OK) status = report_diagnose(r, why);
-    /* without it the report is as ever, and the failure is told at the end */
+    /* without it the report is unchanged, and the failure is reported at the end */
     if (status == SR_OK && r->request->interactive) report_interactive(r, &lacking);
     if (status == SR_OK) status = write_page(r, why);
     if (status == SR_OK) status = report_folder_publish(&folder, why);

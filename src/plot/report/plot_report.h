@@ -1,4 +1,4 @@
-/* plot_report.h -- what the parts of a report share: the runs, what diagnose found in them, the
+/* plot_report.h -- data that the parts of a report share: the runs, the findings of diagnose, the
  * page. */
 #ifndef PLOT_REPORT_PLOT_REPORT_H
 #define PLOT_REPORT_PLOT_REPORT_H
@@ -11,7 +11,7 @@
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-/* -- what diagnose says: plot_report_diagnosis.c --------------------------------------------- */
+/* -- findings of diagnose: plot_report_diagnosis.c ------------------------------------------- */
 
 #define REPORT_INTERACTIVE "interactive.html"
 
@@ -22,12 +22,12 @@ typedef struct report_finding {
     int run, weight, rank; /* weight: 3 severe, 2 notable, 1 minor; rank: 1 for the run's first */
     char question[REPORT_WORD], severity[REPORT_WORD], statistic[REPORT_WORD], site[REPORT_WORD];
     char value[32], low[32], high[32], limit[32];
-    char figure[REPORT_WORD]; /* the command in front of the run file that shows it */
+    char figure[REPORT_WORD]; /* command, without the run file, that shows it */
 } report_finding;
 
 typedef struct report_verdict {
     char conclusion[REPORT_WORD]; /* as its page prints it; "" where the run was not diagnosed */
-    int weight;                   /* of the worst finding, 0: none */
+    int weight;                   /* weight of the worst finding, 0: none */
     sr_failure failure;           /* why it was not */
 } report_verdict;
 
@@ -36,34 +36,34 @@ typedef struct report {
     plot_labels labels;
     const char *folder;      /* that is being made */
     const char *earlier;     /* which it will replace, or which is not there */
-    plot_scratch scratch;    /* for what is not for the folder */
+    plot_scratch scratch;    /* files that do not belong in the folder */
     plot_table_cache kept;   /* tables of this report and of the one before */
     report_verdict *verdict; /* [report_own] */
     report_finding *finding; /* [findings] of all these runs, the weightiest first */
     int findings;
-    int64_t capacity; /* of finding */
+    int64_t capacity; /* capacity of finding */
     FILE *page;
     int drawn;
-    bool interactive;              /* REPORT_INTERACTIVE is there */
+    bool interactive;              /* REPORT_INTERACTIVE exists */
     char lacking[SR_FAILURE_TEXT]; /* why a figure has no picture */
 } report;
 
-/* Runs statrec diagnose for each run that gets things of its own, into diagnosis.N.tsv. */
+/* Runs statrec diagnose for each run with its own figures, into diagnosis.N.tsv. */
 sr_status report_diagnose(report *r, sr_failure *why);
 
 /* -- parts of the page: plot_report_page.c ---------------------------------------------------- */
 
-/* A heading with an anchor; a run's heading; why something is not there, without what an analysis
- * lists behind a semicolon. */
+/* A heading with an anchor; a run's heading; the reason why something is missing, without an
+ * analysis's list after a semicolon. */
 void report_title(report *r, int level, const char *id, const char *text);
 void report_run_title(report *r, int run);
 void report_missing(FILE *out, const char *what, const sr_failure *one);
 /* The name of the run's file, with its folders where another run has that name too. */
 const char *report_run_name(const report *r, int run);
-/* The runs that get things of their own, and a line on the others. */
+/* The number of runs with their own figures, and a line on the others. */
 int report_own(const report *r);
 void report_others(report *r);
-/* Not for want of data in the runs. */
+/* True for failures with another cause than missing data of the runs. */
 bool report_is_fatal(sr_status status);
 
 /* -- figures: plot_report_figures.c ----------------------------------------------------------- */
@@ -73,7 +73,7 @@ typedef struct report_drawing {
     plot_template *template;
     const int *run; /* [runs] */
     int runs;
-    const char *name; /* of the file */
+    const char *name; /* name of the file */
     plot_choice choice;
     plot_controls controls;
     plot_warnings warnings;
@@ -83,7 +83,7 @@ sr_status report_draw(report *r, const report_drawing *d, sr_failure *why);
 /* The part of a figure; r->lacking where nothing was drawn. */
 sr_status report_figure(report *r, plot_template *t, sr_failure *why);
 
-/* -- the other parts, each a piece of the page ------------------------------------------------ */
+/* -- the other parts of the page -------------------------------------------------------------- */
 
 /* plot_report_sections.c: all of them, in their order. */
 sr_status report_write_sections(report *r, sr_failure *why);
@@ -91,8 +91,8 @@ sr_status report_write_sections(report *r, sr_failure *why);
 /* plot_report_answer.c: the first screen. */
 sr_status report_answer(report *r, sr_failure *why);
 
-/* plot_report_differences.c: what differs between the runs. all: also what has no effect on the
- * result. */
+/* plot_report_differences.c: the differences between the runs. all: also settings without effect on
+ * the result. */
 void report_differences(report *r, bool all);
 
 /* plot_report_interactive.c: the panels of statrec view, in a file beside the page. */

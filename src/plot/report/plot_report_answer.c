@@ -1,5 +1,5 @@
 /* plot_report_answer.c -- the first screen of a report: a line for each run with its verdict, the
- * findings, the three figures that carry them, and what differs between the runs. */
+ * findings, the three figures that show them, and the differences between the runs. */
 #include <math.h>
 #include <string.h>
 
@@ -12,11 +12,11 @@ enum { FIGURES = 3, FINDINGS = 6, ALL = 4, FEW = 2 };
 /* -- which figures --------------------------------------------------------------------------- */
 
 /* The figures that carry an answer. Findings come first, the weightiest before the others; then the
- * rows without a question, of every run. Of the rows of a question the first one that these runs
- * can fill is drawn, with the options of the finding's own command where it draws this figure. */
+ * rows without a question, of every run. In the rows of a question, the first one that these runs
+ * can fill is drawn. It has the options of the finding's own command if that draws this figure. */
 typedef struct answer_figure {
     const char *question, *figure, *option, *value; /* option "": none */
-    int runs; /* at most: a panel for each leaves room for few */
+    int runs; /* at most: the panels of more runs would be too small */
     const char *shows;
 } answer_figure;
 
@@ -48,9 +48,9 @@ enum { ROWS = sizeof carries / sizeof carries[0] };
 /* A figure of the first screen as it was drawn. */
 typedef struct drawn_figure {
     const answer_figure *of;
-    char value[REPORT_WORD]; /* of its option */
+    char value[REPORT_WORD]; /* value of its option */
     int run;                 /* the first */
-    char warning[1024];      /* what may not be compared in it */
+    char warning[1024];      /* warning against invalid comparisons in it */
 } drawn_figure;
 
 typedef struct gallery {
@@ -154,8 +154,8 @@ static void prepare(report_drawing *w, plot_template *t, drawn_figure *d, const 
     }
 }
 
-/* Without the runs that an analysis refuses; what is about a finding needs the finding's run, the
- * first. *runs: those that were drawn. */
+/* Leaves out the runs that an analysis rejects. A figure about a finding needs the finding's run,
+ * the first. *runs: those that were drawn. */
 static sr_status draw_accepted(report *r, report_drawing *w, int run[ALL], bool needs_first,
                                sr_failure *why) {
     for (;;) {

@@ -1,5 +1,5 @@
-/* plot_report_diagnosis.c -- what statrec diagnose says of the runs: its program is run for each,
- * as a module of figures knows nothing of verdicts. */
+/* plot_report_diagnosis.c -- runs the program statrec diagnose for each run: the modules of figures
+ * do not depend on verdicts. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-/* plot_report_differences.c -- what differs between the runs: model, norm, data, seed and the
- * options of their configurations. Of few runs a column each, of many the runs of each value. */
+/* plot_report_differences.c -- the differences between the runs: model, norm, data, seed and the
+ * options of their configurations. A few runs have a column each; with many, each value lists its
+ * runs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,11 +9,11 @@
 #include "plot/report/plot_report.h"
 
 enum { COLUMNS = 6, VALUE = 512, ROWS = 400 };
-/* A file of anybody's may have any configuration: no more lines of it are compared, and none of a
+/* An untrusted file may have any configuration: no more lines of it are compared, and none of a
  * longer one. */
 enum { LINES = 500, LONGEST = 1 << 16 };
 
-/* What every run has, whatever wrote it. */
+/* Parts that every run has, from any program. */
 static const char *const parts[RUN_PARTS] = {"model", "norm", "data", "seed"};
 
 /* An option as its first run writes it. */
@@ -50,7 +51,7 @@ static bool value_of(const plot_run *run, const setting *s, char value[VALUE]) {
     return s->part >= 0;
 }
 
-/* What an option says that is not used. */
+/* The value of an option that is not used. */
 static bool is_off(const char *value) {
     static const char *const words[] = {"", "0", "-1", "no", "none", "off", "nan"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -58,8 +59,8 @@ static bool is_off(const char *value) {
     return false;
 }
 
-/* An option that a run does not have is a difference, unless it had no effect there, or where the
- * others have it: the run may be older than the option. */
+/* A missing option is a difference, unless it had no effect there, or if all other runs have it:
+ * the run may be older than the option. */
 static bool differs(const report *r, const setting *s) {
     char first[VALUE], other[VALUE];
     bool any = false, lacking = false;
@@ -87,7 +88,7 @@ static void add(const report *r, settings *s, setting one) {
     if (s->count < ROWS && differs(r, &one)) s->row[s->count++] = one;
 }
 
-/* all: also options that change what is recorded or printed, and not what is trained. */
+/* all: also options that affect recording or printing, not training. */
 static void collect(const report *r, bool all, settings *s) {
     option_line l;
     s->count = 0;

@@ -26,7 +26,7 @@ static void waiting_remove(waiting *w, int first, int count) {
     w->count -= count;
 }
 
-/* A number of steps, a vector of sites (of what is averaged: mu, psi2_B), or a scalar of them. */
+/* A statistic of steps, a vector of sites (averaged ones: mu, psi2_B), or a scalar of sites. */
 typedef enum stat_kind { OF_STEPS, VECTOR_OF_SITES, SCALAR_OF_SITES } stat_kind;
 
 static stat_kind kind_of(const report *r, const char *stat) {
@@ -34,7 +34,7 @@ static stat_kind kind_of(const report *r, const char *stat) {
     return plot_is_vector(stat) ? VECTOR_OF_SITES : SCALAR_OF_SITES;
 }
 
-/* The figure takes what it can of the choice: a statistic of the kind that its own is. */
+/* The figure uses the parts of the choice that it can: a statistic of the kind of its own one. */
 static plot_choice choice_for(const report *r, const plot_template *t, plot_choice c) {
     if (!t->site[0]) c.site = "";
     if (!t->stat[0] || (c.stat[0] && kind_of(r, c.stat) != kind_of(r, t->stat))) c.stat = "";
@@ -57,7 +57,8 @@ static plot_controls controls_for(const plot_template *t, plot_controls c) {
     return c;
 }
 
-/* The labels of these runs, as for --labels, when the user gave any; text has room for them. */
+/* The labels of these runs, as for --labels, when the user gave any; text is large enough for
+ * them. */
 static void labels_for(const report *r, const int *run, int runs, char *text) {
     for (int i = 0; r->request->labels[0] && i < runs; i++) {
         if (i) *text++ = ',';
@@ -106,7 +107,7 @@ sr_status report_draw(report *r, const report_drawing *d, sr_failure *why) {
     return status;
 }
 
-/* With what the figure takes of the user's options. */
+/* With those of the user's options that the figure takes. */
 static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
                            sr_failure *refusal, sr_failure *why) {
     return report_draw(r,
@@ -131,15 +132,15 @@ static void write_image(report *r, const plot_template *t, const char *name) {
     r->drawn++;
 }
 
-/* Beside the figure, or at the end of the page where there is none: the first reason. */
+/* Writes the first reason beside the figure, or at the end of the page without a figure. */
 static void write_lacking(report *r, FILE *notes, const sr_failure *one) {
     if (!r->lacking[0])
         snprintf(r->lacking, sizeof r->lacking, "%.*s", (int)strcspn(one->text, ";"), one->text);
     report_missing(notes, "Not drawn", one);
 }
 
-/* Takes the refused ones out of the first `runs` waiting runs. False if too few are left, more than
- * request->each were refused, or none was: then `one` says why. */
+/* Removes the rejected runs from the first `runs` waiting runs. False if too few are left, more
+ * than request->each were rejected, or none was: then `one` has the reason. */
 static bool leave_out(const report *r, const plot_template *t, waiting *w, int runs, int *refused,
                       sr_failure *one, FILE *notes) {
     bool any = false;
@@ -158,7 +159,7 @@ static bool leave_out(const report *r, const plot_template *t, waiting *w, int r
 }
 
 /* Draws as many of the waiting runs as the figure takes. The next ones replace those that an
- * analysis refuses. number: appended to the file's name, 0 for none. */
+ * analysis rejects. number: appended to the file's name, 0 for none. */
 static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, FILE *notes,
                            sr_failure *why) {
     char name[PLOT_PATH + 32], part[16] = "";
@@ -183,7 +184,7 @@ static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, 
     }
 }
 
-/* The figure of one run below the run's name; where there is none, in a line why. */
+/* The figure of one run below the run's name; without a figure, a line with the reason. */
 static sr_status draw_one(report *r, plot_template *t, int run, sr_failure *why) {
     char *text = NULL;
     size_t size = 0;
@@ -232,8 +233,8 @@ static sr_status draw_once(report *r, plot_template *t, waiting *w, FILE *notes,
     return SR_OK;
 }
 
-/* The waiting runs in one drawing, or in as many as it takes, each run once; number: behind the
- * name of the last file. */
+/* The waiting runs in one drawing, or in as many as needed, each run once. number: at the end of
+ * the last file's name. */
 static sr_status draw_waiting(report *r, plot_template *t, waiting *w, int *number, FILE *notes,
                               sr_failure *why) {
     sr_status status = SR_OK;
@@ -287,9 +288,8 @@ static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes
     return status;
 }
 
-/* A run that has a line of its own in a figure counts as one with a figure of its own; points of an
- * analysis of all runs do not, unless few runs fit into the figure: 63 drawings show less than
- * one. */
+/* A run with its own line in a figure counts as one with its own figure. Points of an analysis of
+ * all runs do not count, unless few runs fit into the figure: 63 drawings show less than one. */
 static int room_of(const report *r, const plot_template *t) {
     if (t->most_runs || t->lines_of_runs) return r->request->each;
     for (int i = 0; i < t->tables; i++)

@@ -1,5 +1,5 @@
-/* plot_report_findings.c -- what statrec diagnose says of each run: its verdict, its findings with
- * their numbers and advice, and a row for every other question. */
+/* plot_report_findings.c -- the findings of statrec diagnose for each run: its verdict, its
+ * findings with their numbers and advice, and a row for every other question. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,16 +1,16 @@
 /* The folder of a report. It is made as .NAME.part-XXXXXX beside NAME and takes its place by one
- * rename, so that a report that is interrupted, fails or is killed leaves the old one whole. What
- * the exchange leaves beside it is the old report: the files that its page names are removed, other
+ * rename. A report that is interrupted, fails or is killed leaves the old one complete. The
+ * exchange leaves the old report beside it. The files that its page names are removed; other
  * people's files go back into the new folder.
  *
- * A folder that cannot be exchanged (a mount point, the working folder, in a parent that is not
- * ours) is filled file by file, the page last.
+ * A folder that cannot be exchanged is filled file by file, the page last. Such folders are a mount
+ * point, the working folder, or in a parent without write permission.
  *
- * Calls with one folder take turns: whoever looks at what is in the place, and whoever changes it,
- * holds a lock of the folder above.
+ * Calls with one folder take turns: a call that reads or changes the place holds a lock of the
+ * folder above.
  *
- * A call that was killed leaves .NAME.part-XXXXXX. The mark in it tells a report that was not
- * whole, which is removed, from an old one, which may hold files of others.
+ * A call that was killed leaves .NAME.part-XXXXXX. Its mark distinguishes an incomplete report,
+ * which is removed, from an old one, which may hold other people's files.
  */
 #define _GNU_SOURCE /* renameat2, flock */
 #include "plot/report/plot_report_folder.h"
@@ -28,14 +28,14 @@
 
 #define PAGE   "index.html"
 #define MARK   ".building"
-#define INSIDE ".part-" /* of the folder's name where it is made inside of its place */
+#define INSIDE ".part-" /* in the folder's name if it is made inside its place */
 
 enum { LONG = 2 * PLOT_PATH };
 
 /* -- turns ----------------------------------------------------------------------------------- */
 
-/* The lock of `parent`, to be closed; -1 where there is none to have: a file system without locks,
- * a parent that is closed, somebody who holds it for more than five seconds. */
+/* The lock of `parent`, to be closed. -1 without a lock: the file system has no locks, `parent`
+ * cannot be opened, or another process holds it for more than five seconds. */
 static int take_turn(const char *parent) {
     enum { TRIES = 250 };
     const struct timespec pause = {.tv_nsec = 20000000};
@@ -59,7 +59,7 @@ static void join(char path[LONG], const char *folder, const char *name) {
 
 /* -- which files are a report's -------------------------------------------------------------- */
 
-/* A page that a report wrote, malloc'd; NULL where there is none. */
+/* A page that a report wrote, malloc'd; NULL without one. */
 static char *read_page(const char *folder) {
     char path[LONG], *text = NULL;
     struct stat st;
@@ -89,7 +89,7 @@ static bool is_own(const char *page, const char *name) {
     return strstr(page, quoted) != NULL;
 }
 
-/* A page that no report wrote is somebody's work; an empty one is nobody's. */
+/* A page that no report wrote is the user's work; an empty page is not. */
 static sr_status check_page(const report_folder *f, sr_failure *why) {
     char path[LONG];
     struct stat st;
@@ -125,7 +125,8 @@ typedef struct retired {
     bool force;
 } retired;
 
-/* Somebody's file keeps its name; where that is taken it stays where it is, or goes by force. */
+/* The user's file keeps its name. If the name is taken, the file stays in place, or is removed by
+ * force. */
 static void retire_entry(const char *name, void *context) {
     const retired *r = context;
     char old[LONG], place[LONG];
@@ -138,8 +139,8 @@ static void retire_entry(const char *name, void *context) {
         unlink(old);
 }
 
-/* Removes the old report `from`, and gives what is not its own back to `into`. The page goes last:
- * it tells the next call which files are a report's, if this one is killed on the way. */
+/* Removes the old report `from`, and moves other files back to `into`. The page goes last: if this
+ * call is killed, the page shows the next call which files belong to a report. */
 static void retire(const char *from, const char *into, bool force) {
     char path[LONG], *page = read_page(from);
     retired r = {from, into, page, force};
@@ -196,7 +197,7 @@ static sr_status find_target(report_folder *f, const char *output, sr_failure *w
                                    : sr_fail(why, SR_USAGE, "%s: the name is too long", output);
 }
 
-/* No other file system, not where somebody works, and in a folder that we may write. */
+/* Needs one file system, a folder that is no working directory, and write permission. */
 static bool can_exchange(const report_folder *f, const char *parent) {
     struct stat own, above;
     char *here = getcwd(NULL, 0);
@@ -296,7 +297,7 @@ static void move_entry(const char *name, void *context) {
     if (rename(from, to) != 0 && !m->reason) m->reason = errno;
 }
 
-/* What only the old page names. */
+/* Removes files that only the old page names. */
 static void remove_stale(const char *name, void *context) {
     const moved *m = context;
     char path[LONG];
@@ -304,7 +305,8 @@ static void remove_stale(const char *name, void *context) {
     if (is_own(m->page, name) && !is_own(m->now, name)) unlink(path);
 }
 
-/* What only a page names that did not come: the next call would take it for somebody's. */
+/* Removes files that only the unpublished page names: the next call would take them for the
+ * user's. */
 static void remove_new(const char *name, void *context) {
     const moved *m = context;
     char path[LONG];
@@ -332,7 +334,7 @@ static int fill(const report_folder *f) {
     return m.reason;
 }
 
-/* Where the file system cannot exchange. A call that is killed between the renames leaves both
+/* For file systems that cannot exchange. A call that is killed between the renames leaves both
  * folders, and the next one puts one back. The old one is at build.path then. */
 static int exchange_by_two(report_folder *f) {
     char parent[PLOT_PATH], prefix[PLOT_PATH];
@@ -377,7 +379,7 @@ static sr_status publish_in_turn(report_folder *f, sr_failure *why) {
     if (f->whole && unlink(mark) != 0) return sr_fail(why, SR_IO, "%s: %s", mark, strerror(errno));
     const int reason = f->whole ? exchange(f) : fill(f);
     if (reason) return sr_fail(why, SR_IO, "%s: %s", f->target, strerror(reason));
-    /* what may be there by now is somebody's */
+    /* a folder now at that path is not ours */
     if (f->whole) plot_scratch_forget(&f->build);
     return SR_OK;
 }

@@ -13,17 +13,17 @@
 typedef struct report_folder {
     char target[PLOT_PATH]; /* absolute, without links */
     bool exists, whole;     /* there is one already; it can be exchanged as a whole */
-    bool force;             /* replaces what no report wrote */
-    plot_scratch build;     /* where the report is made */
+    bool force;             /* replaces files that no report wrote */
+    plot_scratch build;     /* folder in which the report is made */
 } report_folder;
 
-/* Makes the folder build.path. Refuses a page that no report wrote, unless `force`. Removes what
- * dead processes left of reports in the same place. Close it after a failure too. */
+/* Makes the folder build.path. Rejects a page that no report wrote, unless `force`. Removes remains
+ * of reports by dead processes in the same place. Close it after a failure too. */
 sr_status report_folder_open(report_folder *f, const char *output, bool force, sr_failure *why);
-/* Puts the report in its place. Until then the old report is whole, from then on the new one; files
- * that only the old page names are removed, files of others stay. */
+/* Puts the report in its place. Until then the old report is complete, from then on the new one.
+ * Files that only the old page names are removed, files of others stay. */
 sr_status report_folder_publish(report_folder *f, sr_failure *why);
-/* Removes what was not published. */
+/* Removes unpublished files. */
 void report_folder_close(report_folder *f);
 
 #endif

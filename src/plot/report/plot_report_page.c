@@ -1,4 +1,4 @@
-/* plot_report_page.c -- headings of a report and what it lacks; see plot_report.h. */
+/* plot_report_page.c -- headings of a report and notes on missing parts; see plot_report.h. */
 #include <string.h>
 
 #include "plot/report/plot_html.h"

@@ -1,7 +1,7 @@
-/* plot_report_sections.c -- the parts of a report, each by a process of its own, as many at a time
- * as there are processors. They write pieces of the page into files, which are joined in their
- * order: the answer, then the figures and tables of each question, then the runs. A figure that
- * these runs cannot fill is named at the end. */
+/* plot_report_sections.c -- the parts of a report, each in a separate process, as many at a time as
+ * there are processors. They write parts of the page into files, which are joined in their order:
+ * the answer, then the figures and tables of each question, then the runs. A figure that these runs
+ * cannot fill is named at the end. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS beside POSIX */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 typedef sr_status write_fn(report *r, sr_failure *why);
 
-/* What the process of a part leaves, in memory that we share. */
+/* Results of a part's process, in shared memory. */
 typedef struct part_end {
     sr_failure why;
     int drawn;
@@ -25,8 +25,8 @@ typedef struct part_end {
 typedef struct part {
     write_fn *write; /* NULL: a figure */
     char template[PLOT_PATH], name[PLOT_PATH], title[256];
-    char path[PLOT_PATH + 32]; /* of its piece of the page */
-    int question;              /* of plot_questions; before them the answer, behind them the runs */
+    char path[PLOT_PATH + 32]; /* path of its part of the page */
+    int question;              /* in plot_questions; the answer comes before, the runs after */
     report *r;
     part_end *end;
 } part;
@@ -39,7 +39,7 @@ typedef struct parts {
     int64_t capacity;
     size_t shared; /* bytes */
     part_end *end;
-    plot_scratch scratch; /* for the pieces */
+    plot_scratch scratch; /* folder for the parts */
     int question;         /* whose figures are being listed */
 } parts;
 
@@ -96,7 +96,7 @@ static sr_status list_parts(parts *s, sr_failure *why) {
     return status == SR_OK ? add_part(s, RUNS, report_settings, NULL, why) : status;
 }
 
-/* -- in a process of its own ------------------------------------------------------------------ */
+/* -- in a separate process -------------------------------------------------------------------- */
 
 static sr_status write_figure(const part *s, sr_failure *why) {
     plot_template t = {0};
@@ -131,7 +131,7 @@ static sr_status share_ends(parts *s, report *r, sr_failure *why) {
     return SR_OK;
 }
 
-/* What a part says of itself says more than how its process ended. */
+/* A part's own message explains more than the exit status of its process. */
 static sr_status run_parts(parts *s, sr_failure *why) {
     sr_failure ended = {0};
     plot_process *p = calloc(s->count, sizeof *p);

@@ -51,8 +51,8 @@ static sr_status run_table(const report *r, const report_table *t, char **path, 
     return status;
 }
 
-/* number: behind the name of the file, 0 for none. Runs that the analysis refuses are told; then
- * it is tried without the first of them while `least` are left. */
+/* number: at the end of the file's name, 0 for none. Runs that the analysis rejects are reported.
+ * Then it is tried without the first of them while `least` are left. */
 static sr_status write_table(report *r, const report_table *t, char **path, int runs, int least,
                              int number, sr_failure *why) {
     char name[64], part[16] = "", output[2 * PLOT_PATH];
@@ -119,7 +119,7 @@ static bool has_tasks(const report *r) {
     return false;
 }
 
-/* Tasks have metrics of their own: a table for each. */
+/* Tasks have different metrics: a table for each. */
 sr_status report_ends(report *r, sr_failure *why) {
     int tables;
     report_title(r, 3, "report-ends", ends.title);
@@ -134,7 +134,7 @@ static bool has_pair(const report *r) {
 }
 
 /* Runs of other tasks than the first run's have no site in common with it. A run has a row for each
- * site and statistic, so that only runs with tables of their own are compared. */
+ * site and statistic, so only runs with their own tables are compared. */
 sr_status report_ratios(report *r, sr_failure *why) {
     int tables;
     if (!has_pair(r)) return SR_OK;
@@ -144,7 +144,7 @@ sr_status report_ratios(report *r, sr_failure *why) {
     return status;
 }
 
-/* What differs between the runs comes first. */
+/* The differences between the runs come first. */
 sr_status report_settings(report *r, sr_failure *why) {
     (void)why;
     report_title(r, 2, "report-settings", "Runs and configurations");

@@ -1,5 +1,5 @@
-/* What users change about any figure: its title and size, and, in figures whose `#: controls` line
- * has the word, the ends and the kind of its axes, smoothing, and which steps it is about:
+/* Settings that users change in any figure: its title and size. In figures whose `#: controls` line
+ * has the word: the ends and the kind of its axes, smoothing, and the steps:
  *
  *   x       --xrange A:B      the x axes from A to B
  *   y       --yrange A:B      the y axes (colours, in a heat map)
@@ -7,8 +7,8 @@
  *   smooth  --smooth N        running medians over N buckets of training (plot_curves.c)
  *   steps   --steps FROM:TO   {steps}, a phase of the analyses
  *
- * gnuplot gets variables, which style.gp's axes look at; a grey line at the bottom of the figure
- * says what does not show by itself.
+ * gnuplot gets variables, which style.gp's axes read. A grey line at the bottom of the figure names
+ * settings that the figure does not show.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static const struct {
     {"acl", 3.03},  {"acl-wide", 6.3},   {"springer", 3.307}, {"springer-wide", 6.850},
 };
 
-/* 0 where it is none. */
+/* 0 if the name is no venue. */
 static double venue_width(const char *name) {
     for (size_t i = 0; i < sizeof venues / sizeof venues[0]; i++)
         if (strcmp(venues[i].name, name) == 0) return venues[i].width;

@@ -16,12 +16,12 @@ typedef struct plot_controls {
     const char *samples; /* not an option: names of the sample runs that are drawn, or "" */
 } plot_controls;
 
-/* The words of a `controls` line; false when one of them is none. */
+/* The words of a `controls` line; false when one of them is unknown. */
 bool plot_controls_read(plot_template *t, const char *text);
 /* The first option that the user gave, without its dashes; NULL without any. */
 const char *plot_controls_first(const plot_controls *c);
-/* Refuses what the figure does not take and what cannot be read; size, steps and smoothing go into
- * the template. Before the words of commands are filled in. */
+/* Rejects options that the figure does not take and values that cannot be read; size, steps and
+ * smoothing go into the template. Before the words of commands are filled in. */
 sr_status plot_controls_choose(plot_template *t, const plot_controls *c, sr_failure *why);
 /* As variables of gnuplot. */
 void plot_controls_write(FILE *out, const plot_template *t, const plot_controls *c);

@@ -1,5 +1,4 @@
-/* plot_files.c -- where templates and data files of figures are, and texts as gnuplot reads
-   them. */
+/* plot_files.c -- paths of templates and data files of figures, and texts as gnuplot reads them. */
 #include "plot/template/plot_files.h"
 
 #include <stdarg.h>

@@ -119,7 +119,7 @@ sr_status plot_placeholders_choose(plot_template *t, const plot_choice *c, sr_fa
 
 /* -- filling in ------------------------------------------------------------------------------ */
 
-/* What stands for the name, NULL when the template has no such word. */
+/* The replacement of the name, NULL when the template has no such word. */
 static const char *value_of(const plot_template *t, const char *name, size_t length) {
     const plot_word *w = plot_placeholders_find(t, name, length);
     if (w) return w->value;

@@ -1,4 +1,4 @@
-/* What the papers print, beside what runs measured: rows of published.tsv.
+/* Printed values of the papers beside measured ones: rows of published.tsv.
  *
  * The file has one value a row: table, source, norm, metric, value. A figure names its metrics
  * (`#: published TABLES METRICS`). The values of one table, source and norm become one row with a
@@ -100,7 +100,7 @@ void plot_published_write(const plot_published *p, const plot_template *t, FILE 
     fprintf(out, "array published_norm[%d]\narray published_group[%d]\n", capacity, capacity);
     fprintf(out, "array published_name[%d]\n", p->groups ? p->groups : 1);
     for (int k = 0; k < t->prints; k++) fprintf(out, "array published_y%d[%d]\n", k + 1, capacity);
-    /* gnuplot looks at the first element even for a loop from 1 to 0 */
+    /* gnuplot reads the first element even for a loop from 1 to 0 */
     if (!p->rows) fputs("published_group[1] = 1\n", out);
     for (int i = 0; i < p->rows; i++) {
         const plot_published_row *r = &p->row[i];

@@ -9,7 +9,7 @@
 
 typedef struct plot_published_row {
     char table[96], source[256], norm[96];
-    double value[PLOT_VALUES]; /* of template->print[i]; NaN: none, or diverged */
+    double value[PLOT_VALUES]; /* values of template->print[i]; NaN: none, or diverged */
     int group;                 /* number of its table among those here, from 1 */
 } plot_published_row;
 

@@ -15,15 +15,14 @@
 
 #define PREFIX  "statplot-work."
 #define KEPT    "statplot."
-#define LETTERS "XXXXXX" /* of mkdtemp */
+#define LETTERS "XXXXXX" /* suffix for mkdtemp */
 
 static const char *temporary(void) {
     const char *base = getenv("TMPDIR");
     return base && base[0] ? base : "/tmp";
 }
 
-/* -1 and errno: EWOULDBLOCK where another process has it, ENOENT where it is gone or another
- * user's. */
+/* -1 and errno: EWOULDBLOCK if another process has it, ENOENT if it is gone or another user's. */
 static int lock_folder(const char *path) {
     struct stat st;
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,5 +1,5 @@
-/* plot_scratch.h -- folders for what is not whole yet. A process locks its own; those of dead
- * processes have no lock, and are swept. */
+/* plot_scratch.h -- folders for unfinished files. A process locks its own folders; folders of dead
+ * processes have no lock and are removed. */
 #ifndef PLOT_TEMPLATE_PLOT_SCRATCH_H
 #define PLOT_TEMPLATE_PLOT_SCRATCH_H
 
@@ -20,7 +20,7 @@ sr_status plot_scratch_make(plot_scratch *s, const char *base, const char *prefi
 sr_status plot_scratch_create(plot_scratch *s, sr_failure *why);
 /* With the files in it; nothing without a path. */
 void plot_scratch_remove(plot_scratch *s);
-/* Unlocks the folder, and leaves it where it is. */
+/* Unlocks the folder, and leaves it in place. */
 void plot_scratch_forget(plot_scratch *s);
 /* Unlocks the folder, which stays under a name that is not swept; s->path becomes that name. */
 void plot_scratch_keep(plot_scratch *s);

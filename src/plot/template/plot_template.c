@@ -372,7 +372,7 @@ static sr_status choose_column(const plot_template *t, plot_name column, sr_fail
     return SR_OK;
 }
 
-/* The papers' metrics are those of the validation or the test set; of no task unless one is named:
+/* The papers' metrics belong to the validation or the test set; without a named one, to no task:
  * perplexity. */
 static void name_metrics(plot_template *t) {
     const char *metric = strncmp(t->metric, "valid_", 6) == 0 ? t->metric + 6 : t->metric;
@@ -449,7 +449,7 @@ static sr_status visit_one(const char *directory, const char *file,
     return status;
 }
 
-/* Of the first directory that has templates: a figure is taken from there too. */
+/* Visits the first directory that has templates: figures are read from it, too. */
 sr_status plot_template_each(sr_status (*visit)(plot_template *t, void *self, sr_failure *why),
                              void *self, sr_failure *why) {
     char directory[PLOT_PATH];

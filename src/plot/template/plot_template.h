@@ -20,7 +20,7 @@ typedef struct plot_table {
     plot_name key[PLOT_KEYS], x, y[PLOT_VALUES];
     bool open[PLOT_VALUES]; /* y[i] is the user's word */
     int keys, values, buckets;
-    int smooth; /* running medians over so many buckets; 0: none */
+    int smooth; /* running medians over N buckets; 0: none */
 } plot_table;
 
 /* A word that the template declares: a choice of the user's, or one that follows a choice. */
@@ -28,14 +28,14 @@ typedef struct plot_word {
     plot_name name;
     int choice;            /* place of the choice that it follows; its own for a choice */
     char texts[PLOT_PART]; /* one for each of the choice's words, separated by | */
-    char value[PLOT_PART]; /* what {NAME} stands for */
+    char value[PLOT_PART]; /* replacement of {NAME} */
     const char *help;
 } plot_word;
 
-/* What a figure's `controls` line names (plot_controls.c). */
+/* Words of a figure's `controls` line (plot_controls.c). */
 typedef enum { PLOT_X, PLOT_Y, PLOT_SCALE, PLOT_SMOOTH, PLOT_STEPS, PLOT_CONTROLS } plot_control;
 
-/* What a figure answers: the parts of a report, in their order. */
+/* The question that a figure answers: the parts of a report, in their order. */
 typedef struct plot_question {
     const char *word, *asks; /* word: in `question` lines */
 } plot_question;
@@ -44,7 +44,7 @@ extern const plot_question plot_questions[PLOT_QUESTIONS];
 
 typedef struct plot_template {
     char path[PLOT_PATH], name[PLOT_PATH], title[256], takes[256], samples[256];
-    int question;              /* of plot_questions; the last without a line */
+    int question;              /* index in plot_questions; the last without a line */
     int least_runs, most_runs; /* most_runs 0: any number */
     double width, height;      /* inches */
     /* values of {site}, {stat}, {metric} and {step}, "" when the figure takes none */
@@ -54,9 +54,9 @@ typedef struct plot_template {
     bool takes_control[PLOT_CONTROLS];
     /* its axes are not for runs of several models and data sets: a report has one each */
     bool one_task;
-    /* each run has a line of its own, though its tables are of all runs: a report draws few */
+    /* each run has its own line, though its tables cover all runs: a report draws few */
     bool lines_of_runs;
-    char steps[64];               /* what {steps} stands for: "all", or the user's FROM:TO */
+    char steps[64];               /* replacement of {steps}: "all", or the user's FROM:TO */
     char published[256];          /* tables of published.tsv: globs; "" without `published` */
     plot_name print[PLOT_VALUES]; /* their metrics that the figure shows */
     int prints;
@@ -72,14 +72,14 @@ typedef struct plot_template {
 /* figure: name of a template, or path of a .gp file. */
 sr_status plot_template_find(const char *figure, plot_template *t, sr_failure *why);
 sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why);
-/* What the user chose for the words of a template; "" keeps the template's. */
+/* The user's values for the words of a template; "" keeps the template's. */
 typedef struct plot_choice {
     const char *site, *stat, *metric, *step;
     bool published;               /* the papers' values too */
     const char *published_tables; /* which, instead of the template's; "" not given */
     struct {
         const char *name, *value;
-    } word[PLOT_CHOICES]; /* of the choices that the template declares */
+    } word[PLOT_CHOICES]; /* words of the choices that the template declares */
     int words;
 } plot_choice;
 /* Nothing chosen. */
@@ -103,7 +103,7 @@ sr_status plot_template_list(FILE *out, sr_failure *why);
 
 /* -- plot_placeholders.c: words that a template leaves open ------------------------------------ */
 
-/* What is wrong with the declaration, or NULL. help must outlive t. */
+/* The fault of the declaration, or NULL. help must outlive t. */
 const char *plot_placeholders_choice(plot_template *t, const char *name, const char *texts,
                                      const char *help);
 const char *plot_placeholders_follow(plot_template *t, const char *name, const char *choice,
@@ -112,7 +112,7 @@ const plot_word *plot_placeholders_find(const plot_template *t, const char *name
 /* True when the figure has this choice, and this word in it. */
 bool plot_placeholders_take(const plot_template *t, const char *name, const char *value);
 sr_status plot_placeholders_choose(plot_template *t, const plot_choice *choice, sr_failure *why);
-/* text with every {NAME} replaced that the template knows; false when that does not fit. */
+/* Replaces every {NAME} of the template in `text`; false when the result does not fit. */
 bool plot_placeholders_fill(const plot_template *t, const char *text, char *filled, size_t size);
 sr_status plot_placeholders_fill_commands(plot_template *t, sr_failure *why);
 

@@ -376,7 +376,7 @@ bool sr_wants_vectors(const sr_recorder *r) {
     return r && r->in_step && r->failure.status == SR_OK && r->keeps_vectors;
 }
 
-/* Rejects what no step has; NaN is not known. */
+/* Rejects negative values; NaN: not known. */
 static sr_status check_row(sr_recorder *r, const sr_step *row) {
     const struct {
         const char *name;
@@ -460,7 +460,7 @@ static void finish_file(sr_recorder *r, const sr_finish *finish) {
         end.finished = r->source_end->finished, end.wall_seconds = r->source_end->wall_seconds;
     sr_failure late = {0};
     sr_status status = SR_OK;
-    if ((!r->started || r->resuming) && mistaken) return; /* the file has no rows of its own */
+    if ((!r->started || r->resuming) && mistaken) return; /* the file has no new rows */
     if (!r->started || r->resuming) status = recorder_start(r);
     if (status == SR_OK && !mistaken) status = running_put(r);
     if (status == SR_OK) status = writer_finish(&r->writer, &end, &late);

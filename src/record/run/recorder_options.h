@@ -4,7 +4,7 @@
 
 #include "record/recorder.h"
 
-/* Fills r->options; NULL: the defaults. copies: texts are those of an existing file. */
+/* Fills r->options; NULL: the defaults. copies: texts come from an existing file. */
 sr_status recorder_take_options(sr_recorder *r, const sr_options *given, bool copies,
                                 sr_failure *why);
 

@@ -1,5 +1,5 @@
-/* running.c -- writes the running statistics of sr_take_* to /running, from which a run may
-   resume. */
+/* running.c -- writes the running statistics of sr_take_* to /running; a run may resume from
+   them. */
 #include "record/run/running.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* site_checks.c -- what a recorder rejects about its sites, each when it is added and all of them
- * before the first row. */
+/* site_checks.c -- checks of a recorder's sites, of each when it is added and of all before the
+ * first row. */
 #include "record/run/site_checks.h"
 
 #include <limits.h>
@@ -148,7 +148,7 @@ static sr_status check_depths(sr_recorder *r) {
     return recorder_check(r);
 }
 
-/* An alpha of 0, as SR_INIT leaves it, is none at a site without batch statistics. */
+/* An alpha of 0, as SR_INIT leaves it, means none at a site without batch statistics. */
 static void drop_idle_alphas(sr_recorder *r) {
     for (int64_t i = 0; i < r->sites; i++) {
         sr_run_site *s = &r->site[i];

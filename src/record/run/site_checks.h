@@ -1,4 +1,4 @@
-/* site_checks.h -- what a recorder rejects about its sites. */
+/* site_checks.h -- checks of a recorder's sites. */
 #ifndef RECORD_RUN_SITE_CHECKS_H
 #define RECORD_RUN_SITE_CHECKS_H
 
@@ -6,8 +6,8 @@
 
 /* One site, when it is added. */
 sr_status site_check(sr_recorder *r, const sr_site *s);
-/* All sites, before the first row: numbers depths that were left 0, removes alphas that weigh
- * nothing, rejects equal depths and replicas NAME@K without their site. */
+/* Checks all sites before the first row: numbers depths that were left 0 and removes alphas without
+ * effect. Rejects equal depths, and replicas NAME@K without their site. */
 sr_status site_settle(sr_recorder *r);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "record/recorder.h"
 
-/* Forgets what was put in the step before. */
+/* Forgets the values of the previous step. */
 void put_step_begin(sr_recorder *r);
 /* Derives and stores the scalars of all sites. */
 sr_status put_step_end(sr_recorder *r);

@@ -39,7 +39,7 @@ sr_status raw_reserve(sr_recorder *r, int site) {
     return SR_OK;
 }
 
-/* Makes room for one more unmatched pass; reuses the memory of earlier passes. */
+/* Allocates memory for one more unmatched pass; reuses the memory of earlier passes. */
 static sr_status reserve_pass(sr_recorder *r, raw_state *raw, int64_t width) {
     const int64_t before = raw->pending_capacity;
     if (!vector_reserve(&raw->pending, &raw->pending_capacity, raw->pendings + 1,

@@ -38,7 +38,7 @@ typedef struct ending {
     double eps, alpha, alpha_bwd, n;
     sr_family family;
     bool observed;
-    const double *mean, *variance, *square, *gain; /* of the passes */
+    const double *mean, *variance, *square, *gain; /* statistics of the passes */
     const double *mu, *sigma2, *psi2, *nu;         /* running, from before this step */
     const double *sum_g, *sum_gg;                  /* sum_gg NULL: not known */
     double *center, *scale, *own_scale, *sum_gx;   /* xhat = (x - center) scale; PN's own scale */

@@ -1,4 +1,4 @@
-/* comparable.c -- which statistics may be compared between runs, and what to compare instead.
+/* comparable.c -- which statistics may be compared between runs, and alternatives for the others.
  *
  * A statistic may depend on these properties of a run:
  * - the width d;
@@ -97,7 +97,7 @@ unsigned sr_depends(const char *statistic, sr_instead *instead) {
 
 enum { LOOKS = 64, SHORT_RUN = 4096 }; /* steps, spread over the run; steps read at once */
 
-/* Mean of the finite values; NaN if there are none. */
+/* Mean of the finite values; NaN without any. */
 static double mean_of(const double *value, int count) {
     double sum = 0;
     int n = 0;

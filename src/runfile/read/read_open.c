@@ -187,7 +187,7 @@ static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) 
         for (int64_t i = 0; i < count; i++) method_guess(&f->site[i]);
         return status;
     }
-    damaged = false; /* of the method alone */
+    damaged = false; /* damage of the method alone */
     SR_METHOD_TEXTS(READ)
 #undef READ
     sr_failure families = {0};
@@ -197,8 +197,8 @@ static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) 
     return status == SR_OK ? damage_list_add(f, &families, why) : status;
 }
 
-/* Analyses take lengths and weights from these numbers: what lies outside of their definition is
- * damage, and reads as NaN. */
+/* Analyses take lengths and weights from these numbers: values outside of their definition are
+ * damage, and read as NaN. */
 static sr_status check_site_numbers(sr_runfile *f, sr_failure *why) {
     sr_status status = SR_OK;
     for (int64_t i = 0; i < f->info.sites && status == SR_OK; i++) {

@@ -42,8 +42,8 @@ static sr_status add_damage(sr_runfile *f, const sr_failure *own, bool repaired,
     return status;
 }
 
-/* The file was just opened, so that its bad extents are of metadata and steps: no value was read
- * yet. Metadata that is newer in the journal than in the file is not damage. */
+/* The file was just opened and no value was read yet, so its bad extents are in metadata and steps.
+ * Metadata that is newer in the journal than in the file is not damage. */
 sr_status reader_report_trailer(sr_runfile *f, sr_failure *why) {
     const trailer *e = f->end;
     sr_status status = SR_OK;

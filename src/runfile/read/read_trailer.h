@@ -7,7 +7,7 @@
 
 /* Fills f->end. */
 sr_status reader_load_trailer(sr_runfile *f, sr_failure *why);
-/* Once the file is open: adds to the damage list what was read from its backup copy, damaged backup
+/* Once the file is open: adds to the damage list data read from its backup copy, damaged backup
  * copies, and a damaged trailer. */
 sr_status reader_report_trailer(sr_runfile *f, sr_failure *why);
 /* Whether the file is finished, and all of its metadata are as they were written. */

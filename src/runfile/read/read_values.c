@@ -61,7 +61,7 @@ static sr_status keep_column(const sr_runfile *f, const run_column *c, reader_ke
     return open_kept(f, *kept, c, false, why);
 }
 
-/* Keeps the answer, except for a growing file, where it may change. */
+/* Caches the answer, except for a growing file, whose answer may change. */
 static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
     reader_shelf *shelf = f->shelf;
     if (!c) return false;
@@ -195,8 +195,8 @@ static sr_status read_rows(const sr_runfile *f, const run_column *c, const char 
     return status;
 }
 
-/* Programs ask for the last step of every run before they read any, so it is kept: a file that is
- * closed for now need not be opened for it. */
+/* Programs ask for the last step of every run before they read any. It is cached, so that a closed
+ * file need not be opened again. */
 sr_status sr_run_step_ints(const sr_runfile *f, const char *name, int64_t first, int64_t count,
                            int64_t *value, sr_failure *why) {
     const run_column *c = run_find_column(run_steps, RUN_STEP_INTS, name);

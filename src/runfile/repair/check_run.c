@@ -22,7 +22,7 @@ enum { BATCH_BYTES = 1 << 20 };
 
 typedef struct run_checker {
     const sr_runfile *f;
-    sr_failure *why; /* of the current check; see report_fault() */
+    sr_failure *why; /* the current check's; see report_fault() */
     sr_fault_fn *report;
     void *context;
     sr_failure *fault; /* [faults] reported so far */

@@ -10,7 +10,7 @@
 /* Each function notes unreadable data in `losses`. up_to: copy rows with step <= up_to; < 0: all
  * rows. plan: copy these rows, of these sites; NULL: all. */
 
-/* copy_rows.c: copies everything, for recovery, or what is planned; then the caller keeps the time
+/* copy_rows.c: copies everything, for recovery, or the planned rows; then the caller keeps the time
  * of the start (recorder_take_created). */
 sr_status recorder_copy_rows(sr_recorder *r, sr_runfile *from, const copy_plan *plan, int64_t up_to,
                              sr_recovery *result, unreadable_data *losses);
@@ -30,7 +30,8 @@ sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f, const copy_ch
 sr_status recorder_copy_pairs(sr_recorder *r, const sr_runfile *f, const copy_choice *choice,
                               bool passed, unreadable_data *losses);
 
-/* copy_running.c: copies /running. *step: of the row from which the recorder resumes, -1: none. */
+/* copy_running.c: copies /running. *step: step of the row that the recorder resumes from, -1:
+ * none. */
 sr_status recorder_copy_running(sr_recorder *r, const sr_runfile *f, const copy_choice *choice,
                                 int64_t up_to, int64_t *step, unreadable_data *losses);
 

@@ -34,7 +34,7 @@ static bool has_word(const char *text, const char *word, size_t length) {
     return false;
 }
 
-/* "/home/ann/x", "~/x" and "C:\x" are paths; "g / s" and "sum_g/n" are none. */
+/* "/home/ann/x", "~/x" and "C:\x" are paths; "g / s" and "sum_g/n" are not. */
 static bool has_path(const char *text) {
     for (const char *at = text; *at; at++) {
         if (at > text && !isspace((unsigned char)at[-1]) && !strchr("\"'=:,(;[", at[-1])) continue;
@@ -58,7 +58,7 @@ static bool names_user(const char *text, const char *from) {
     return false;
 }
 
-/* What identifies somebody in the text; NULL: nothing. */
+/* An identifying part of the text, as a word; NULL: none. */
 static const char *identifies(const sr_run_info *info, const char *text) {
     if (has_path(text)) return "a path";
     if (has_word(text, info->host, strlen(info->host)) ||

@@ -6,7 +6,7 @@
 
 /* Rejects PATH or PATH.part if it is the file to be read. */
 sr_status copy_check_target(const char *broken, const char *path, sr_failure *why);
-/* Options of a recorder of the same datasets; texts, seed and threads are those of info. */
+/* Options of a recorder of the same datasets; texts, seed and threads come from info. */
 sr_options copy_options_like(const sr_runfile *f, const sr_run_info *info);
 
 /* Declares sites, embeddings, metrics and custom scalars. Notes what a recorder rejects. choice:

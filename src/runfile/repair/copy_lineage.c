@@ -1,5 +1,5 @@
-/* copy_lineage.c -- compares what all parts of a run share: model, data, seed, sites, embeddings,
- * units of metrics and of custom scalars. */
+/* copy_lineage.c -- compares properties that all parts of a run share: model, data, seed, sites,
+ * embeddings, units of metrics and of custom scalars. */
 #include "runfile/repair/copy_lineage.h"
 
 #include <math.h>

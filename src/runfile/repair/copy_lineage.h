@@ -4,7 +4,7 @@
 
 #include "runfile/read/file/reader.h"
 
-/* SR_USAGE names the first property in which f differs from the run in `first`. */
+/* SR_USAGE names the first property that differs between f and the run in `first`. */
 sr_status copy_lineage_check(const sr_runfile *first, const sr_runfile *f, sr_failure *why);
 
 #endif

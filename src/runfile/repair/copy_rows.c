@@ -1,6 +1,6 @@
 /* copy_rows.c -- copies the readable rows of a run file into a new recorder: to recover a broken
- * file, or to resume from a checkpoint. Columns are read in batches of rows. An
- * unreadable batch is read again row by row, so damage costs only the values that it hit.
+ * file, or to resume from a checkpoint. Columns are read in batches of rows. An unreadable batch is
+ * read again row by row, so damage costs only the values that it hit.
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ typedef struct copier {
     sr_recorder *r;
     sr_runfile *f;
     const copy_plan *plan;     /* NULL: everything */
-    const copy_choice *choice; /* of the plan */
+    const copy_choice *choice; /* the plan's choice */
     bool recovers;             /* the recorder may lack metrics with unreadable declarations */
     int64_t up_to, embeddings_up_to;
     sr_recovery count;
@@ -41,7 +41,7 @@ typedef struct copier {
     void *own[RUN_DECLARED_MAX];    /* custom scalars: float [batch, S] or double [batch] */
 
     int64_t vector_capacity;        /* rows in memory at most */
-    int64_t step_first, step_count; /* of vector_step */
+    int64_t step_first, step_count; /* rows in vector_step */
     int64_t *vector_step;           /* [vector_capacity] */
     int64_t vector_first, vector_count;
     float *vector[SR_VECTOR_COUNT]; /* [vector_capacity, W]; NULL if the file has none */
@@ -413,8 +413,8 @@ static void note_fault(void *context, const sr_failure *fault) {
     if (fault->status != SR_STATE) *(sr_failure *)context = *fault; /* not: interrupted */
 }
 
-/* The new file is about to replace the old one. What a second reading does not find was no damage:
- * the disk failed for a moment, and another attempt may read what is not in the new file. */
+/* The new file is about to replace the old one. A fault that a second reading does not find was no
+ * damage: the disk failed for a moment. Another attempt may read values that the new file lacks. */
 static sr_status confirm_damage(const copier *c) {
     const sr_recovery *n = &c->count;
     sr_failure found = {0}, *why = &c->r->failure;

@@ -32,8 +32,8 @@ typedef struct run_copier {
     part *part; /* [count], in the order of their steps */
     int count;
     sr_recorder *r;
-    char *text[COPY_TEXTS]; /* of /copy */
-    char *config;           /* of an anonymous copy */
+    char *text[COPY_TEXTS]; /* texts of /copy */
+    char *config;           /* configuration of an anonymous copy */
     run_copied done;
 } run_copier;
 
@@ -105,7 +105,7 @@ static sr_status check_overlap(const part *before, const part *at, sr_failure *w
     sr_fail(why, SR_USAGE, "%s: begins at step %lld, but %s ends at step %lld: their steps overlap",
             at->f->path, (long long)at->plan.first_step, before->f->path,
             (long long)before->plan.last_step);
-    if (at->plan.first_step > 0) /* else there is none before */
+    if (at->plan.first_step > 0) /* else it has no step before */
         sr_hint(why, "copy the steps before %lld of the other file first: --phase 0:%lld",
                 (long long)at->plan.first_step, (long long)at->plan.first_step - 1);
     return SR_USAGE;
@@ -151,7 +151,7 @@ static sr_status plan_parts(run_copier *c, sr_failure *why) {
                    c->part[0].f->path, (long long)c->done.of_steps);
 }
 
-/* -- what it is a copy of -------------------------------------------------------------------- */
+/* -- the origin of the copy ------------------------------------------------------------------ */
 
 static sr_status add_line(char **text, const char *line, const char *path, sr_failure *why) {
     const size_t used = *text ? strlen(*text) : 0, size = used + strlen(line) + 2;

@@ -12,8 +12,8 @@ typedef struct run_copy_options {
     int64_t first, last; /* steps, both included */
     copy_choice choice;
     const char *text; /* the options in a line, for /copy; "none" */
-    /* Leaves out texts that may identify a person or machine. shares: whether an option of
-     * `statrec train` has a value that may be told; NULL: no configuration is copied. */
+    /* Leaves out texts that may identify a person or machine. shares: whether the value of an
+     * option of `statrec train` may be published; NULL: no configuration is copied. */
     bool anonymous;
     bool (*shares)(const char *key);
 } run_copy_options;

@@ -1,5 +1,5 @@
-/* copy_running.c -- copies rows of /running into a recorder; the newest one gives the running
- * statistics from which the run resumes. */
+/* copy_running.c -- copies rows of /running into a recorder; the run resumes from the running
+ * statistics of the newest row. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "runfile/write/run_writer.h"
 
-/* Creates what w->layout describes; fills the dataset handles of w. */
+/* Creates the datasets that w->layout describes; fills the dataset handles of w. */
 sr_status declare_run_file(run_writer *w, const sr_run_info *info, sr_failure *why);
 
 #endif

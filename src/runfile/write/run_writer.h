@@ -21,7 +21,7 @@ typedef struct run_metric {
     sr_better better;
     h5_id set;
     double value[EVAL_CAPACITY]; /* buffered */
-    double current;              /* of the evaluation in progress */
+    double current;              /* value of the evaluation in progress */
     bool put;                    /* `current` was put */
 } run_metric;
 
@@ -34,7 +34,7 @@ typedef struct run_declared {
     double *step_value; /* per step: [capacity] */
 } run_declared;
 
-/* Running statistics below /running, from which a run may resume. */
+/* Running statistics below /running; a run may resume from them. */
 typedef struct running_rows {
     h5_id step_set, set[RUN_RUNNING];
     int64_t written; /* rows; from SR_RUNNING_KEPT on the oldest row is overwritten */
@@ -51,9 +51,9 @@ typedef struct spectra_row {
 } spectra_row;
 
 typedef struct run_writer {
-    const char *path; /* of the file; not owned */
+    const char *path; /* path of the file; not owned */
     h5_id file;
-    lock_file lock; /* where the system refuses locks */
+    lock_file lock; /* used if the system refuses locks */
     run_layout layout;
     run_embedding *embedding; /* [embeddings]; owned by the caller */
     int embeddings;

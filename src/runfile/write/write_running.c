@@ -1,6 +1,6 @@
-/* write_running.c -- writes running statistics, from which a run may resume. /running keeps the
- * last SR_RUNNING_KEPT rows. While a row is overwritten its `step` is -1. Each stage is committed
- * before the next. */
+/* write_running.c -- writes running statistics; a run may resume from them. /running keeps the last
+ * SR_RUNNING_KEPT rows. While a row is overwritten its `step` is -1. Each stage is committed before
+ * the next. */
 #include "runfile/write/write_running.h"
 
 #include "runfile/write/writer.h"

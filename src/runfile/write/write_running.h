@@ -1,4 +1,4 @@
-/* write_running.h -- writes running statistics, from which a run may resume. */
+/* write_running.h -- writes running statistics; a run may resume from them. */
 #ifndef RUNFILE_WRITE_WRITE_RUNNING_H
 #define RUNFILE_WRITE_WRITE_RUNNING_H
 

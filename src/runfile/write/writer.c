@@ -93,7 +93,7 @@ void writer_free(run_writer *w) {
     *w = (run_writer){0};
 }
 
-/* Bytes of the metadata, which are written before the first step; rows come later. */
+/* Bytes of the metadata, which precede the first step; rows come later. */
 static int64_t metadata_bytes(const run_writer *w) {
     run_layout l = w->layout;
     l.planned_steps = 0, l.running = false;
@@ -101,21 +101,21 @@ static int64_t metadata_bytes(const run_writer *w) {
     return w->size_limit > 0 && bytes > w->size_limit ? w->size_limit : bytes;
 }
 
-/* Whether the file system has so many bytes. Some systems do not tell. */
+/* True if the file system has these bytes free, or does not report it. */
 static bool is_free(int fd, int64_t bytes) {
     struct statvfs s;
     if (fstatvfs(fd, &s) != 0 || s.f_blocks == 0 || s.f_frsize == 0) return true;
     return (uint64_t)bytes / s.f_frsize <= s.f_bavail;
 }
 
-/* Gives back blocks after the end of the file. */
+/* Releases blocks after the end of the file. */
 static void release_spare(int fd) {
     struct stat s;
     if (fstat(fd, &s) != 0 || ftruncate(fd, s.st_size) != 0) return;
 }
 
-/* Reserves space for the metadata, so that a full disk is reported before HDF5 caches anything. The
- * free space is asked for first: fallocate may take all of it before it fails. */
+/* Reserves space for the metadata, so that a full disk is reported before HDF5 caches anything.
+ * Checks the free space first: a failing fallocate may take all of it for a moment. */
 static sr_status reserve_space(run_writer *w, sr_failure *why) {
     const int fd = h5_descriptor(w->file);
     const int64_t bytes = metadata_bytes(w);

@@ -34,7 +34,7 @@ sr_status writer_append(h5_id set, int64_t written, int64_t rows, int64_t column
 
 /* Returns `status`. After a failure, HDF5 is not called again. */
 sr_status writer_keep(run_writer *w, sr_status status);
-/* Flushes and commits what was written so far, unless status is a failure. */
+/* Flushes and commits the data written so far, unless status is a failure. */
 sr_status writer_commit(run_writer *w, sr_status status, sr_failure *why);
 /* Writes the buffered rows, then their committed counts, and commits. */
 sr_status writer_flush(run_writer *w, sr_failure *why);

@@ -14,7 +14,7 @@ enum { NO_RANK = INT32_MAX, STALE = -2 };
 /* A symbol of the word at work. */
 typedef struct symbol_node {
     int32_t symbol; /* -1: in no merge */
-    int32_t rank;   /* of the pair with the next part */
+    int32_t rank;   /* rank of the pair with the next part */
     uint32_t start; /* in the word */
 } symbol_node;
 
@@ -86,7 +86,7 @@ int64_t bpe_vocabulary_pieces(const bpe_vocabulary *v) {
     return v->piece.count;
 }
 
-/* -- pieces ------------------------------------------------------------------------------------ */
+/* -- subwords ---------------------------------------------------------------------------------- */
 
 static sr_status write_piece(const bpe *b, writer *w, const char *text, size_t length,
                              sr_failure *why) {

@@ -66,7 +66,7 @@ struct bpe_counts {
 struct bpe_codes {
     int version; /* 1: 0.1; 2: 0.2 */
     map symbol;
-    map pair;        /* of symbols; its numbers are ranks: the first of equal merges counts */
+    map pair;        /* pairs of symbols; its numbers are ranks: the first of equal merges counts */
     int32_t *merged; /* [merged_capacity] symbol of a pair */
     int32_t *order;  /* [merges] pair of every line of the file */
     int32_t *origin; /* [symbol.count] pair that a symbol was merged from, or -1 */

@@ -13,7 +13,7 @@
 #include "text/unicode.h"
 
 typedef struct spelling {
-    int64_t at; /* of its symbols in letters */
+    int64_t at; /* index of its symbols in letters */
     int64_t count;
     int32_t length;
     bool has_space; /* white space other than blanks */
@@ -34,7 +34,7 @@ typedef struct learner {
 
 /* -- words ------------------------------------------------------------------------------------- */
 
-/* True if a text, which is not empty, begins with white space. */
+/* True if a text, which is not empty, starts with white space. */
 static bool begins_in_space(const char *text, size_t length) {
     uint8_t first[5] = {0};
     uint32_t code;

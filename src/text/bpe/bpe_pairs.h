@@ -16,7 +16,7 @@ typedef struct bpe_pair {
     int64_t count;     /* while it is active */
     int64_t set_aside; /* while it is not */
     int64_t queued;    /* count of its entry in the heap, or -1 */
-    int32_t first;     /* of its places, or -1 */
+    int32_t first;     /* first of its places, or -1 */
     bool active;
     bool touched;
 } bpe_pair;

@@ -15,7 +15,7 @@
 
 typedef struct pattern pattern;
 
-/* Where a match may lie. */
+/* Positions that a match may have. */
 typedef enum { PATTERN_ANYWHERE, PATTERN_AT_START, PATTERN_WHOLE } pattern_range;
 
 /* text: UTF-8 with a zero byte at the end. edge: "TEXT$" instead, where $ belongs to the last

@@ -11,7 +11,7 @@ enum { CODEC_SIDES = 2, CODEC_STEPS = 4 };
 
 /* A view: dictionaries and steps belong to others. */
 typedef struct text_codec {
-    const vocab *dictionary[CODEC_SIDES]; /* source, target; the same one where it is joint */
+    const vocab *dictionary[CODEC_SIDES]; /* source, target; the same one if it is joint */
     const line_transform *step;           /* [steps] */
     int steps;
 } text_codec;

@@ -79,7 +79,7 @@ static sr_status fill_item(void *context, const state_item *item, sr_failure *wh
         if (status != SR_OK || item->kind != STATE_PROGRESS) return status;
         return checkpoint_check_progress(array_reader_path(f), item->name, &item->array, why);
     }
-    if (item->kind == STATE_REPLICA) return SR_OK; /* of fewer shards: start like the first */
+    if (item->kind == STATE_REPLICA) return SR_OK; /* fewer shards: start like the first */
     sr_fail(why, SR_FORMAT, "%s: has no %s", array_reader_path(f), name);
     sr_hint(why, "it belongs to a run with another configuration");
     return SR_FORMAT;
@@ -117,7 +117,7 @@ static sr_status check_data(const trainer *r, const array_reader *f, sr_failure 
     return SR_USAGE;
 }
 
-/* Where the training continues must be a place in the data. */
+/* The position where training continues must exist in the data. */
 static sr_status check_place(const trainer *r, const char *path, sr_failure *why) {
     const struct {
         const char *name;

@@ -13,7 +13,7 @@ enum { CHECKPOINT_VERSION = 1, CHECKPOINT_PATH = 1024 };
 
 /* Writes the state of the run as PATH, which appears complete or not at all. */
 sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why);
-/* Everything of the run as it was; refuses the checkpoint of another configuration or other
+/* Restores the complete state of the run; rejects a checkpoint of another configuration or other
    data. */
 sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why);
 /* Name and address of the i-th size of the data; NULL past the end (checkpoint_sizes.c). */
@@ -64,8 +64,8 @@ sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_f
  * only writer of PREFIX. */
 sr_status checkpoint_sweep(const char *prefix, sr_failure *why);
 /* Checkpoints of a run that --force replaces, the best one too, are called PREFIX-UPDATE.ckpt.old
- * until the new run has its name. Those of a killed run that had replaced them in vain are
- * removed. */
+ * until the new run has its name. Checkpoints of a killed run that replaced them without a result
+ * are removed. */
 sr_status checkpoint_set_aside(const char *prefix, sr_failure *why);
 /* The new run came to nothing. */
 sr_status checkpoint_put_back(const char *prefix, sr_failure *why);

@@ -38,10 +38,10 @@ static bool is_of_run(const char *file, const char *base) {
            (!strncmp(file, base, length) && !strcmp(file + length, CHECKPOINT_BEST));
 }
 
-/* What is done with one file: its folder and name, both without the ending. */
+/* Called with one file: its folder and name, both without the ending. */
 typedef sr_status file_fn(const char *directory, const char *name, sr_failure *why);
 
-/* The folder of the files; a prefix without a slash is of the current one. */
+/* The folder of the files; without a slash in the prefix, the current one. */
 static const char *split_prefix(const char *prefix, char directory[CHECKPOINT_PATH]) {
     const char *slash = strrchr(prefix, '/');
     if (!slash) return strcpy(directory, "."), prefix;

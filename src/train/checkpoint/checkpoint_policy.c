@@ -37,24 +37,19 @@ sr_status train_interval_read(const char *text, train_interval *every, sr_failur
 
 /* -- opening */
 
-/* Index of the metric "valid_loss" in a validation. */
 static sr_status find_best_metric(trainer *r, sr_failure *why) {
+    const char *name = r->config->keep_best;
     train_metric m;
-    r->best_metric = -1;
-    if (!*r->config->keep_best) return SR_OK;
-    for (int i = 0; i < train_metrics_shown(r->config, r->task); i++) {
-        train_metric_make(r->task, i, SPLIT_VALID, false, &m);
-        if (strcmp(m.name, r->config->keep_best)) continue;
-        if (m.better == BETTER_NEITHER)
-            return sr_fail(why, SR_USAGE, "--keep-best: neither less nor more %s is better",
-                           m.name);
-        r->best_metric = i;
-        return SR_OK;
+    r->best_metric.index = -1;
+    if (!*name) return SR_OK;
+    if (train_metric_find(r->config, r->task, name, &r->best_metric)) {
+        if (r->best_metric.better != BETTER_NEITHER) return SR_OK;
+        return sr_fail(why, SR_USAGE, "--keep-best: neither less nor more %s is better", name);
     }
     train_metric_make(r->task, r->task->leading, SPLIT_VALID, false, &m);
-    sr_fail(why, SR_USAGE, "--keep-best: '%s' is no metric of a validation of task %s",
-            r->config->keep_best, r->task->name);
-    train_metric_hint(r->task, r->config->keep_best, why);
+    sr_fail(why, SR_USAGE, "--keep-best: '%s' is no metric of a validation of task %s", name,
+            r->task->name);
+    train_metric_hint(r->task, name, why);
     sr_hint(why, "as in --keep-best %s", m.name);
     return SR_USAGE;
 }
@@ -103,7 +98,7 @@ static sr_status check_others(trainer *r, const char *prefix, sr_failure *why) {
     return SR_EXISTS;
 }
 
-/* Ours are written in order: a newer one is of another training with the same prefix. */
+/* Ours are written in order: a newer one belongs to another training with the same prefix. */
 static sr_status check_alone(const trainer *r, const char *prefix, sr_failure *why) {
     int64_t newest;
     char path[CHECKPOINT_PATH];
@@ -196,9 +191,9 @@ sr_status trainer_checkpoints_close(const trainer *r, bool named, bool began, sr
 }
 
 void trainer_checkpoint_evaluated(trainer *r, const train_eval *e) {
-    if (r->best_metric < 0 || e->split != SPLIT_VALID) return;
-    const double value = e->value[r->best_metric];
-    const int better = (int)r->task->metric[r->best_metric].better;
+    if (r->best_metric.index < 0 || e->split != SPLIT_VALID) return;
+    const double value = train_metric_value(e, &r->best_metric);
+    const int better = (int)r->best_metric.better;
     r->better = !isnan(value) && (isnan(r->best) || (value - r->best) * better > 0);
     if (r->better) r->best = value;
 }

@@ -10,7 +10,7 @@
 enum {
     ABSENT = -1,         /* data of this task have no such size: 0 */
     WORDS = 1 << 30,     /* ids are int32_t */
-    SIDE_MOST = 1 << 16, /* of an image, in pixels */
+    SIDE_MOST = 1 << 16, /* side of an image, in pixels */
     OLDEST_SIZES = 7,    /* checkpoints of other tasks have only these */
 };
 static const int64_t COUNT_MOST = (int64_t)1 << 53; /* steps, tokens: exact as a double */

@@ -11,7 +11,7 @@
 
 /* -- writing */
 
-/* Adds a text: a dictionary, or merges. A stream of memory fails when there is none. */
+/* Adds a text: a dictionary, or merges. A stream of memory fails when out of memory. */
 static void put_text(array_writer *w, const char *name, const vocab *v, const bpe_codes *codes) {
     char *text = NULL;
     size_t size = 0;

@@ -104,7 +104,7 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, const trai
  * no effect on a resumed run, which replaces its own file alone. */
 static void forget_outputs(train_config *c, const char *output, const char *checkpoint,
                            train_resume *from) {
-    enum { KEEP_DEFAULT = 2 }; /* of config_recording.c */
+    enum { KEEP_DEFAULT = 2 }; /* default in config_recording.c */
     snprintf(from->stored_checkpoint, sizeof from->stored_checkpoint, "%s", c->checkpoint);
     snprintf(from->stored_dumps, sizeof from->stored_dumps, "%s%s%s", c->dump_weights,
              *c->dump_weights && *c->dump_batches ? ", " : "", c->dump_batches);

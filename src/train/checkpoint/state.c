@@ -1,4 +1,5 @@
-/* state.c -- the one list of what a run's future depends on, besides its configuration and data. */
+/* state.c -- the one list of all state that a run's future depends on, besides its configuration
+ * and data. */
 #include <stdio.h>
 
 #include "train/trainer.h"
@@ -11,7 +12,7 @@ typedef struct state_visit {
     state_visit_fn *visit;
     void *context;
     sr_failure *why;
-    sr_status status; /* of the first failed visit; the others are skipped */
+    sr_status status; /* status of the first failed visit; the others are skipped */
 } state_visit;
 
 static void visit(state_visit *w, state_kind kind, const char *name, npz_array array) {

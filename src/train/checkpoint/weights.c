@@ -87,7 +87,7 @@ static sr_status look_for(void *context, const state_item *item, sr_failure *why
     return SR_OK;
 }
 
-/* An unused array has a misspelt name, belongs to another model, or is there twice. */
+/* An unused array has a misspelt name, belongs to another model, or is a duplicate. */
 static sr_status refuse_left_over(model *m, const archive *a, sr_failure *why) {
     for (int64_t i = 0; i < npz_arrays(a->reader); i++) {
         name_search s = {npz_name(a->reader, i), false};
@@ -131,6 +131,15 @@ sr_status weights_read(model *m, const char *path, sr_failure *why) {
     array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
     sr_status status = train_model_each(m, read_stored, f, why);
+    array_reader_close(f);
+    return status;
+}
+
+sr_status weights_check_meaning(const char *path, const data_shape *shape, sr_failure *why) {
+    if (!checkpoint_is_name(path)) return SR_OK;
+    array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (!f) return why->status;
+    const sr_status status = checkpoint_check_meaning(f, shape, why);
     array_reader_close(f);
     return status;
 }

@@ -81,6 +81,8 @@ sr_status trainer_check_together(const train_config *c, sr_failure *why) {
         return sr_fail(why, SR_USAGE, "no run file: give -o RUN.h5, or --record none");
     schedule milestones = {0};
     sr_status status = schedule_read_milestones(&milestones, c->lr_steps, why);
+    if (status == SR_OK && !strcmp(c->scheduler, "cosine") && c->lr_min > c->lr)
+        status = sr_fail(why, SR_USAGE, "--lr-min: %g is above --lr %g", c->lr_min, c->lr);
     train_interval every;
     if (status == SR_OK) status = train_interval_read(c->checkpoint_every, &every, why);
     if (status != SR_OK) return status;

@@ -19,7 +19,7 @@ sr_status train_config_check(train_config *c, sr_failure *why) {
     return status;
 }
 
-/* The run decides on validation both ways where neither the command line nor a file says it. */
+/* The run decides on validation both ways if neither the command line nor a file sets it. */
 static void leave_open(train_config *c, const option_table all, const option_origin *origin) {
     for (int i = 0; i < all.count; i++)
         if (!strcmp(all.row[i].key, "validate-batch"))
@@ -58,9 +58,9 @@ sr_status train_config_parse(train_config *c, int argc, char **argv, int first, 
         status = options_parse_noting(all, c, origin, argc, argv, first, positional, why);
     if (status == SR_OK) status = trainer_check_names(c, why);
     if (status == SR_OK) status = options_check_use(all, c, &base, origin, why);
+    leave_open(c, all, origin);
     if (status == SR_OK) status = trainer_check_together(c, why);
     copy_seed_and_forms(c);
-    leave_open(c, all, origin);
     free(origin);
     return status;
 }

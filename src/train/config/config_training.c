@@ -4,6 +4,8 @@
 #include "train/config/config_rows.h"
 #include "train/optim/optim_rows.h"
 
+#define BELOW_ONE 0.999999 /* with 1 the mean keeps its initial zero for ever */
+
 static bool wants_bleu(const void *values) {
     const train_config *c = values;
     return c->bleu_every > 0;
@@ -75,9 +77,9 @@ static const option rows[] = {
          .use = &of_optimizer),
     FLAG(TRAIN, "nesterov", optim.nesterov, "no", "sgd: use Nesterov's momentum",
          .use = &of_momentum),
-    REAL(TRAIN, "adam-beta1", optim.beta1, "0.9", 0, 1, "",
+    REAL(TRAIN, "adam-beta1", optim.beta1, "0.9", 0, BELOW_ONE, "",
          "adam ...: weigh the old mean of gradients by X", .use = &of_optimizer),
-    REAL(TRAIN, "adam-beta2", optim.beta2, "0.98", 0, 1, "",
+    REAL(TRAIN, "adam-beta2", optim.beta2, "0.98", 0, BELOW_ONE, "",
          "adam ...: weigh the old mean of their squares by X", .use = &of_optimizer),
     REAL(TRAIN, "adam-eps", optim.eps, "1e-8", 0, 1, "", "adam ...: add X to the root of that mean",
          .use = &of_optimizer),

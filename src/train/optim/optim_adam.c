@@ -5,8 +5,8 @@
  *   adamw         p *= 1 - lr wd first          the same step
  *   adam-fairseq  p *= 1 - lr wd first          p -= lr sqrt(c2)/c1 m / (sqrt(v) + eps)
  *
- * The last two differ only in what eps is compared with. All three are one loop: a step size and an
- * eps computed once per update.
+ * The last two differ only in the number that eps is compared with. All three are one loop: a step
+ * size and an eps computed once per update.
  */
 #include <math.h>
 

@@ -10,15 +10,17 @@
  *   scripts,
  *                    whose warm-up lr u/W^1.5 ends at its peak = lr/sqrt(W)
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "train/optim/optim.h"
 
+/* 1 + 9/25 is below 1.36 by rounding. */
 static double step_lr(const schedule *s, int64_t u, double epoch) {
     double at = s->milestone_updates ? (double)u : epoch, lr = s->lr;
     for (int i = 0; i < s->milestones; i++)
-        if (at >= s->milestone[i]) lr *= s->factor;
+        if (at >= s->milestone[i] * (1 - 4 * DBL_EPSILON)) lr *= s->factor;
     return lr;
 }
 

@@ -15,7 +15,7 @@ ROWS = [Adapter(*part.ROW) for part in (custom, papers, batch, sample, row, name
 
 
 def of(module):
-    """The row of a module, or None where it is no normalization."""
+    """The row of a module, or None if it is no normalization."""
     return next((one for one in ROWS if one.fits(module)), None)
 
 

@@ -17,8 +17,8 @@ def describe(site, module):
 
 
 def running(site, module):
-    """Running statistics of the module's own: evaluation uses its buffers, also where training does
-    not update them (track_running_stats=False set after construction)."""
+    """The module's own running statistics: evaluation uses its buffers, even if training does not
+    update them (track_running_stats=False set after construction)."""
     site.own_running = all(getattr(module, name, None) is not None for name in ("running_mean", "running_var"))
     momentum = getattr(module, "momentum", None)
     if not site.own_running:

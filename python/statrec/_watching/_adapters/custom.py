@@ -15,7 +15,7 @@ _rows: dict[type, Any] = {}
 
 
 def register(cls, like, *, norm, features, gain, eps):
-    """As statrec.register says."""
+    """See statrec.register."""
     if like not in _LIKE:
         raise ValueError(f"register: like is one of {', '.join(_LIKE)}, got {like!r:.80}")
     if features not in (-1, 1):

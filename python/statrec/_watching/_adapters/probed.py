@@ -1,5 +1,5 @@
-"""Everything else that may be a norm: subclasses with a forward of their own, norms of other
-packages and of the user. A copy is run once to see what it computes (_probe.py)."""
+"""Everything else that may be a norm: subclasses with their own forward, norms of other packages
+and of the user. A copy is run once to find its formula (_probe.py)."""
 import re
 
 from torch import nn
@@ -28,7 +28,7 @@ def looks_like_norm(module):
 
 
 def _has_vectors_only(module):
-    """A norm has gains and biases; what has matrices is a block with a norm in its name."""
+    """A norm has gains and biases; a module with matrices is a block with a norm in its name."""
     return all(value.numel() == max(value.shape, default=1) for value in module.parameters()
                if not nn.parameter.is_lazy(value))
 
@@ -72,7 +72,7 @@ def describe(site, module):
     elif found.norm == "bn":
         batch.running(site, module)
         if site.own_running and not isinstance(module, nn.modules.batchnorm._BatchNorm):
-            site.alpha = found.alpha  # what it calls momentum may be the weight of either value
+            site.alpha = found.alpha  # its momentum may be the weight of either value
     return True
 
 

@@ -1,4 +1,4 @@
-"""What the modules of statrec.nn share: options, rows, running values, calls of a checkpointed
+"""Shared parts of the modules of statrec.nn: options, rows, running values, calls of a checkpointed
 region."""
 
 from ._checks import POSITIVE, check_module, count

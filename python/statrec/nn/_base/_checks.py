@@ -1,4 +1,4 @@
-"""Checks of options. A message has the module, the option, its value and what is wanted."""
+"""Checks of options. A message has the module, the option, its value and the accepted values."""
 
 import operator
 import sys

@@ -12,7 +12,7 @@ def kept_between(
     """second(first(x)). Compiled on a CPU, the result of `first` is kept for the backward pass.
 
     Otherwise the compiler computes it again from x, to save memory. For a tanh that takes longer
-    than reading it. What goes from one checkpointed region to another is kept.
+    than reading it. Tensors between two checkpointed regions are kept.
     """
     if not (compiler.is_compiling() and x.is_cpu) or _is_exporting():
         return second(first(x))
@@ -22,7 +22,7 @@ def kept_between(
 
 
 def _is_exporting() -> bool:
-    """torch.export has no backward pass, and cannot run what is checkpointed."""
+    """torch.export has no backward pass, and cannot run checkpointed code."""
     asked = getattr(compiler, "is_exporting", None)
     return asked is not None and asked()
 
@@ -31,7 +31,7 @@ def for_each_row(number: Tensor, x: Tensor) -> Tensor:
     """A learned number in x's type; compiled on a CPU, once for each x[i].
 
     Its gradient is then summed in each row, in the loop that writes the gradient of x, not in a
-    pass of its own over all of x. On a card this was not measured.
+    separate pass over all of x. This was not measured on a GPU.
     """
     number = number.to(x.dtype)
     if not (compiler.is_compiling() and x.is_cpu):

@@ -44,7 +44,7 @@ def _moments(x: Tensor, rows: Rows) -> Moments:
 
 class _Centered(torch.autograd.Function):
     """_moments with a shorter backward pass: the deviations add up to 0, so that the gradient of
-    the variance does not pass through the mean, and both sums over the rows are of one reading."""
+    the variance does not pass through the mean, and one reading of the rows gives both sums."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, *rows: Any) -> Tuple[Tensor, Tensor, Tensor]:

@@ -151,7 +151,7 @@ class Norm(nn.Module):
         raise NotImplementedError
 
     def _affine(self, z: Tensor, rows: Rows) -> Tensor:
-        """gamma z + beta, of which there may be none."""
+        """gamma z + beta; either may be missing."""
         if self.weight is not None:
             z = rows.wide(self.weight.to(z.dtype)) * z
         return z if self.bias is None else z + rows.wide(self.bias.to(z.dtype))

@@ -1,5 +1,5 @@
 """Options that the modules share. A constructor takes them as **options: Unpack[...], so that a
-type checker knows them by name; the defaults are those of Norm and RunningNorm."""
+type checker knows them by name; the defaults are in Norm and RunningNorm."""
 
 import inspect
 import typing
@@ -55,7 +55,7 @@ class Default(float):
 
 
 def signature_of(cls: Type[Any]) -> inspect.Signature:
-    """The constructor's signature with every option that **options stands for."""
+    """The constructor's signature with every option of **options."""
     own = inspect.signature(cls.__init__)
     known = list(own.parameters.values())[1:]  # without self
     if not known or known[-1].kind is not inspect.Parameter.VAR_KEYWORD:

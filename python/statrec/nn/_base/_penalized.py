@@ -62,8 +62,8 @@ def penalty(model: nn.Module) -> Tensor:
 
         loss = criterion(model(x), target) + statrec.nn.penalty(model)
 
-    Call it once a forward pass: it forgets what it returns. With DistributedDataParallel and
-    sync=True every process has the whole penalty, which its average of gradients leaves as it is.
+    Call it once a forward pass: it forgets its result. With DistributedDataParallel and sync=True
+    every process has the whole penalty, which its average of gradients leaves as it is.
     """
     check_module("penalty", model)
     total: Optional[Tensor] = None

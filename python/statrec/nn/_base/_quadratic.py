@@ -1,5 +1,5 @@
-"""Methods that divide by a root mean square and whose backward pass is their own: z = x/s, and
-dx = (q - c z)/s' with a coefficient c of each feature that is no derivative."""
+"""Methods that divide by a root mean square and have a special backward pass: z = x/s and
+dx = (q - c z)/s', with a coefficient c of each feature. dx is no derivative."""
 
 import functools
 from typing import Any, Callable, Optional, Tuple

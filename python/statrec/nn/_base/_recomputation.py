@@ -47,7 +47,7 @@ class Calls:
     def first_time(self, x: Tensor, name: str) -> Mapping[str, Tensor]:
         """Running values from before the call that comes again now: of those that had this input
         the one in the region whose backward pass asks; without such an input, where kernels do not
-        repeat their bits, the call of that region. Raises RuntimeError where it is not kept.
+        repeat their bits, the call of that region. Raises RuntimeError if it is not kept.
         """
         asking = _asking_node()
         calls = [call for call in self._calls if call.kind == _kind(x)]
@@ -71,7 +71,7 @@ class Calls:
 
 
 def _of_region(calls: List[_Call], asking: Optional[int]) -> Optional[_Call]:
-    """The call in the region one of whose nodes asks. Reentrant checkpointing makes its only node
+    """The call in the region of the node that asks. Reentrant checkpointing makes its only node
     before the calls; otherwise the calls make theirs, and the last of a region asks first."""
     if asking is None:
         return calls[-1] if calls else None

@@ -56,7 +56,7 @@ class Rows(NamedTuple):
         return self._replace(mask=None, own=number, number=number)
 
     def kept(self, new: Tensor, old: Tensor) -> Tensor:
-        """new, of old's type; old where there is no valid row."""
+        """new, in old's type; old without a valid row."""
         new = new.detach().to(old.dtype)
         if self.some is True:
             return new

@@ -18,7 +18,7 @@ class RunningNorm(Norm):
     """A normalization with running values, which training moves and evaluation uses.
 
     alpha weighs the OLD running value, momentum = 1 - alpha the new one; alpha=None takes momentum;
-    both are an error where they disagree.
+    values that disagree are an error.
     layer_scale=G divides each row, in G groups of features, by its root mean square first.
     sync=True: the rows of all processes of `process_group` are one batch. check=True raises where a
     batch has no valid row; otherwise such a step has no effect.

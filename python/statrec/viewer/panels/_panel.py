@@ -1,4 +1,4 @@
-"""What all panels have: controls, a figure, a sentence, the command, files, and a table in text."""
+"""Parts of all panels: controls, a figure, a sentence, the command, files, and a table in text."""
 from __future__ import annotations
 
 import csv
@@ -16,10 +16,10 @@ TABLE_ROWS = 20  # of the table below a figure; the CSV has all
 
 
 class Panel:
-    """One panel. A subclass sets name, title, uses (fields of the state that it shows), and says
+    """One panel. A subclass sets name, title, uses (fields of the state that it shows), and defines
 
     controls() -> widgets; draw(): figures of the current state into self.view; sentence() -> text;
-    data() -> (column names, rows) for the CSV; and, where there are such, figure_command() and
+    data() -> (column names, rows) for the CSV; and, if it has commands, figure_command() and
     data_command(), and rows() for a shorter table of text.
     """
 
@@ -39,7 +39,7 @@ class Panel:
         self._log = panel.widgets.Checkbox(name="logarithmic", margin=(22, 8, 0, 8), width=100)
         self._log.param.watch(lambda event: self._set_log(event.new), "value")
         self._telling = False
-        self.figures: list[Any] = []  # what is on the page, in so many columns
+        self.figures: list[Any] = []  # the figures on the page, in this number of columns
         self.columns = 1
         self.card: Any = None
 
@@ -62,12 +62,12 @@ class Panel:
         return widget
 
     def listen(self, widget: Any, field: str) -> None:
-        """Lets the user's choices, and not those of tell(), change a field of the state."""
+        """Lets the user's choices, and not tell()'s, change a field of the state."""
         widget.param.watch(lambda event: None if self._telling else
                            self.page.set_if_new(field, event.new), "value")
 
     def tell(self, widget: Any, **values: Any) -> None:
-        """Gives a widget what the state says."""
+        """Sets a widget to the value of the state."""
         self._telling = True
         try:
             widget.param.update(**values)
@@ -81,7 +81,7 @@ class Panel:
             self.tell(widget, options=options, value=value)
 
     def made(self, key: Any) -> bool:
-        """Whether the figures of this key are there; else they are to be made."""
+        """Whether the figures of this key exist; else they must be made."""
         key = (key, self.page.look, self.log)
         if getattr(self, "_key", None) == key:
             return True
@@ -89,7 +89,7 @@ class Panel:
         return False
 
     def attach(self, figures: Sequence[Any], columns: int = 1) -> None:
-        """Puts figures on the page. They are drawn before: what is not there yet is sent whole."""
+        """Puts figures on the page. They are drawn before: new figures are sent as a whole."""
         self.figures, self.columns = list(figures), columns
         panes = [panel.pane.Bokeh(figure, sizing_mode="stretch_width", min_width=340)
                  for figure in figures]
@@ -112,11 +112,11 @@ class Panel:
         """Draws the current state."""
 
     def sentence(self) -> str:
-        """One sentence on what is to be seen."""
+        """One sentence on what the figure shows."""
         return ""
 
     def data(self) -> tuple[list[str], list[Sequence[Any]]]:
-        """What is drawn: names of columns, rows."""
+        """The drawn data: names of columns, rows."""
         return [], []
 
     def rows(self) -> tuple[list[str], list[Sequence[Any]]]:
@@ -158,7 +158,7 @@ class Panel:
         return self.card
 
     def refresh(self) -> None:
-        """Draws the panel again, if it is unfolded and the run has what it shows."""
+        """Draws the panel again, if it is unfolded and the run has its data."""
         try:
             fits = self.fits()
             self.card.visible = fits
@@ -189,13 +189,13 @@ class Panel:
             self._lacks(why)
 
     def _lacks(self, why):
-        """Says why there is no picture."""
+        """Shows why there is no picture."""
         if not isinstance(why, (LookupError, ValueError)):
             self.page.unreadable(self.run, why)
         self.say(f"This panel cannot be drawn: {why}")
 
     def words(self) -> tuple[str, str]:
-        """HTML: what there is to say, and the texts below the figure."""
+        """HTML: the sentence, and the texts below the figure."""
         below = (self._sentence, self._command, self._table)
         return self._said.object, "".join(pane.object for pane in below)
 

@@ -135,7 +135,7 @@ class RunsPanel(Panel):
             page.watch_zoom(chart.figure)
 
     def _unit(self):
-        """Of a metric or a custom scalar; "" of others."""
+        """Unit of a metric or a custom scalar; "" for others."""
         file = self.run.file
         about = file.metrics.get(self._name) or file.declared.get(self._name)
         return about.unit if about else ""
@@ -164,7 +164,7 @@ class RunsPanel(Panel):
         self._charts[0].burn_in(*ends)
 
     def _differences(self):
-        """Medians minus those of the page's run, which is linear between its bins."""
+        """Medians minus the medians of the page's run, which is linear between its bins."""
         reference = self._curves.get(self.run.name)
         found = []
         for curve in self._curves.values():
@@ -193,7 +193,7 @@ class RunsPanel(Panel):
         return text
 
     def _warnings(self):
-        """What statplot warns of when it compares these runs; empty until it has answered."""
+        """Warnings of statplot about a comparison of these runs; empty before it has answered."""
         command = self.figure_command()
         if len(self._chosen) < 2 or command is None:
             return []

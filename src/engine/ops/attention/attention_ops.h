@@ -13,7 +13,7 @@ typedef struct attention_report {
 } attention_report;
 
 /* softmax(scale q k^T) v per head. q [B, Tq, d], k [B, Tk, d], v [B, Tk, e]. Head h uses columns
- * h*d/heads .. of q and k and h*e/heads .. of v. key_valid [B*Tk] (1 = attend) or NULL. causal:
+ * h*d/heads .. of q and k, and h*e/heads .. of v. key_valid [B*Tk] (1 = attend) or NULL. causal:
  * key j > query i is hidden. Dropout p on the attention weights. A query that sees no key gives 0.
  * Fills report unless it is NULL. -> [B, Tq, e]. */
 tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, double scale,

@@ -31,7 +31,7 @@
 typedef struct wide_rows {
     int64_t B, T, d, dh;
     int64_t first; /* column of q or k in a row of qkv [3 d] */
-    real scale;    /* of the wide row */
+    real scale;    /* scale of the wide row */
     const real *R; /* [T, dh] */
 } wide_rows;
 

@@ -4,7 +4,7 @@
 
 #include "engine/tape.h"
 
-/* x [N, H, W, Ci], w [Co, kh, kw, Ci] -> [N, Ho, Wo, Co], zero padding `pad` on each side,
+/* x [N, H, W, Ci], w [Co, kh, kw, Ci] -> [N, Ho, Wo, Co]. Zero padding `pad` on each side,
  * Ho = (H + 2 pad - kh)/stride + 1. No bias. */
 tensor *op_conv2d(tape *t, tensor *x, tensor *w, int stride, int pad);
 /* The same as a direct convolution: never by Winograd (conv_winograd.c). */

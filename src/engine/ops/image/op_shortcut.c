@@ -1,5 +1,5 @@
-/* op_shortcut.c -- the parameter-free shortcut of residual networks, option A (He et al., Deep
- * Residual Learning for Image Recognition, 2016, section 3.3; docs/models.md 1.1).
+/* op_shortcut.c -- the parameter-free shortcut of residual networks, option A. Source: He et al.,
+ * Deep Residual Learning for Image Recognition, 2016, section 3.3; docs/models.md 1.1.
  *
  * x [N, H, W, C], y [N, ceil(H/s), ceil(W/s), D], front = (D - C)/2:
  *   y[n,i,j,front+c]  = x[n, i s, j s, c], all other channels 0

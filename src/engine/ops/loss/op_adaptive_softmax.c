@@ -11,7 +11,7 @@
  * Cluster m has the head's column -m: the last column is cluster 1. n = 0: the plain softmax.
  *
  * Backward, with g = dnll of a row: dx = g (p - [the target's column]) in the head and, for its
- * rows, in the tail; dW, db, dWc, dbc, dh as for a linear map. Kept: the logits, which backward
+ * rows, in the tail. dW, db, dWc, dbc, dh as for a linear map. Kept: the logits, which backward
  * overwrites by their gradients; the maximum and 1/sum of each row; the tails' rows of h. */
 #include <math.h>
 #include <string.h>
@@ -24,7 +24,7 @@ enum { COLUMN_CHUNK = 256, PARALLEL_ROWS = 16 };
 
 /* The head, or one tail. */
 typedef struct softmax_cluster {
-    int64_t first, words; /* of the vocabulary */
+    int64_t first, words; /* range of the vocabulary */
     int64_t width;        /* words, and in the head one column per cluster */
     int64_t count;        /* rows */
     const real *h;        /* [count, d]; the input itself in the head */

@@ -1,4 +1,4 @@
-/* read_copied.h -- what a copied run is a copy of (/copy). */
+/* read_copied.h -- the origin of a copied run (/copy). */
 #ifndef RUNFILE_READ_DATASETS_READ_COPIED_H
 #define RUNFILE_READ_DATASETS_READ_COPIED_H
 

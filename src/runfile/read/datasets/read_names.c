@@ -29,7 +29,7 @@ static sr_status add_columns(sr_runfile *f, int group, const run_column *c, int 
     return status;
 }
 
-/* Members of /embeddings; the first ones where they are more than a run file has: damage. */
+/* Members of /embeddings. If there are more than a run file may have (damage), the first ones. */
 static sr_status count_embeddings(sr_runfile *f, int64_t *count, sr_failure *why) {
     sr_failure own = {0};
     if (h5_count_members(reader_file(f), "/embeddings", count, &own) == SR_OK &&

@@ -158,7 +158,7 @@ static bool all_nan(const double *value, int64_t count) {
     return true;
 }
 
-/* Singular values descend; without rows there are none. */
+/* Singular values descend; a site without rows has none. */
 static sr_status check_row(const spectra_copy *c, const sr_runfile *f, sr_failure *why) {
     for (int64_t i = 0; i < f->info.sites; i++) {
         const sr_run_site *s = &f->site[i];

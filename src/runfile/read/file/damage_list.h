@@ -10,7 +10,7 @@ typedef struct damage {
 } damage;
 
 /* Adds the failure `own` to the list and returns SR_OK, so that opening continues. Failures that
- * are not damage, and those of a truncated file, go to *why. */
+ * are not damage, and failures of a truncated file, go to *why. */
 sr_status damage_list_add(sr_runfile *f, const sr_failure *own, sr_failure *why);
 
 #endif

@@ -1,9 +1,9 @@
 /* open_file_cache.c -- many run files at once.
  *
  * An open HDF5 file takes a descriptor and more than a megabyte. In a pool of files only the OPEN
- * that were used last are open in HDF5. The others keep what was read of them, and are opened again
- * on demand. A pool ends with its last file. stat-tid over 1,000 runs takes 80 MB with this limit,
- * 1,301 MB without.
+ * that were used last are open in HDF5. The others keep the data that was read, and are opened
+ * again on demand. A pool ends with its last file. stat-tid over 1,000 runs takes 80 MB with this
+ * limit, 1,301 MB without.
  */
 #include "runfile/read/file/open_file_cache.h"
 

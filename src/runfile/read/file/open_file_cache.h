@@ -1,4 +1,4 @@
-/* open_file_cache.h -- limits how many of many run files HDF5 has open, and what an open file
+/* open_file_cache.h -- limits how many of many run files HDF5 has open; data that an open file
    caches. */
 #ifndef RUNFILE_READ_FILE_OPEN_FILE_CACHE_H
 #define RUNFILE_READ_FILE_OPEN_FILE_CACHE_H
@@ -30,7 +30,7 @@ typedef struct reader_looks {
 
 typedef struct open_file_cache open_file_cache;
 
-/* What an open file caches. */
+/* Data that an open file caches. */
 typedef struct reader_cache {
     reader_kept kept[16]; /* each caches up to 1 MiB of chunks */
     int next;             /* slot of `kept` to replace next */
@@ -47,7 +47,7 @@ typedef struct reader_shelf {
     int64_t answers, answer_capacity;
     reader_looks looks[4];
     int next_looks;
-    int64_t last_step; /* of a file that no longer grows; -1: not read yet */
+    int64_t last_step; /* last step of a file that no longer grows; -1: not read yet */
 } reader_shelf;
 
 /* The open file; opens it again if necessary. 0 when that fails. */

@@ -46,7 +46,7 @@ struct sr_runfile {
     int64_t committed[COMMITTED_COUNT];    /* -1: unreadable */
     int64_t extent_least[COMMITTED_COUNT]; /* rows of the shortest readable column */
     int64_t extent_most[COMMITTED_COUNT];  /* rows of the longest readable column */
-    int64_t stored_most[COMMITTED_COUNT];  /* most rows for which a column has space */
+    int64_t stored_most[COMMITTED_COUNT];  /* most rows that a column has space for */
 };
 
 /* As sr_run_definition, with the reason when a definition cannot be read: *text is "" then. */

@@ -7,8 +7,8 @@
  *   base address [8], address of an extension [8], end of the file [8],
  *   address of the root [8], checksum [4]
  *
- * A closed file ends where the superblock says. A file whose writer was killed may be a little
- * shorter, since the superblock is written before the space. HDF5 would read zeros there.
+ * A closed file ends at the offset in the superblock. A file whose writer was killed may be a
+ * little shorter, since the superblock is written before the space. HDF5 would read zeros there.
  */
 #include "runfile/read/file/superblock.h"
 
@@ -33,7 +33,7 @@ static sr_status read_head(const char *path, unsigned char head[SUPERBLOCK], int
     struct stat s;
     ssize_t got = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may have become a pipe */
-    if (fd >= 0) got = pread(fd, head, SUPERBLOCK, 0);      /* of a regular file: all there is */
+    if (fd >= 0) got = pread(fd, head, SUPERBLOCK, 0);      /* all bytes of a regular file */
     bool ok = fd >= 0 && got >= 0 && fstat(fd, &s) == 0;
     sr_status status = ok ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     if (ok) *size = (int64_t)s.st_size;
