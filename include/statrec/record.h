@@ -165,8 +165,9 @@ typedef struct sr_step {
  * not writable. Changes nothing. */
 sr_status sr_check_path(const char *path, bool force, sr_failure *why);
 
-/* Rejects an existing PATH or PATH.part (SR_EXISTS) unless options.force, which hints call --force as
- * programs do; and, with force too, a PATH.part that another recorder is writing. NULL on failure. */
+/* Rejects an existing PATH or PATH.part (SR_EXISTS) unless options.force; hints call it --force, as
+ * programs do. With force, too, it rejects a PATH.part that another recorder is writing. NULL on
+ * failure. */
 sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *why);
 
 /* NULL, or one line: why PATH.part.lock replaces a lock of the system. Some network file systems
@@ -227,8 +228,8 @@ bool sr_wants_vectors(const sr_recorder *r);
 /* Puts statistics of the current step, value [width of the site]. sr_end_step derives the scalars
  * that follow from vectors and rows; put the others by sr_put_scalar. At a site of SR_FAMILY_NONE
  * that is not observed, sum_g, sum_gx, nu, Gamma_t and Lambda_t are rejected (SR_USAGE): they have
- * no meaning without a family. Negative sigma2_B and psi2_B are rejected (SR_USAGE). (sr_take_* and sr_put_backward store sum_g and sum_gx there, with
- * SIGMA's xhat.) */
+ * no meaning without a family. (sr_take_* and sr_put_backward store sum_g and sum_gx there, with
+ * SIGMA's xhat.) Negative sigma2_B and psi2_B are rejected (SR_USAGE). */
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows);
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
 /* which: one of sr_scalar, or an id of sr_declare_scalar. The last value counts. */
@@ -252,7 +253,7 @@ sr_family sr_family_find(const char *name);
  * batch. gamma [channels]: its gain, copied; NULL: ones. x is not copied: keep it and its mask
  * unchanged until sr_take_backward. dy: the gradient of the output, of the same shape; x.valid
  * counts for both, and dy.valid is not read. A backward pass matches the last unmatched forward
- * pass; extra ones are ignored, but one without any forward pass of the site in the step is an error
+ * pass; extra ones are ignored. One without any forward pass of the site in the step is an error
  * (SR_STATE). A merging site may have up to 4096 unmatched forward passes.
  * sr_site.repeat sets how several passes of a step combine. Without any backward pass the last
  * forward pass counts.

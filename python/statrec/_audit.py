@@ -36,7 +36,8 @@ class SiteAudit:
     """A site of an audit; its numbers are Intervals over batches.
 
     name; norm; rows: of a batch, mean; calls of the module for a batch, at most. tid_mean, tid_var:
-    discrepancy of single calls (docs/definitions.md), mean over those of a batch. shift: ||mean - mu|| / ||sigma||, spread: ||s - sigma|| / ||sigma|| with
+    discrepancy of single calls (docs/definitions.md), mean over those of a batch. shift:
+    ||mean - mu|| / ||sigma||, spread: ||s - sigma|| / ||sigma|| with
     mean and s of the data, s^2 with the divisor n - 1 of each batch; the noise of the batches is
     subtracted. feature, largest: where |mean - mu| / sigma is largest, and (mean - mu) / sigma
     there. value: Interval of the measure with batch statistics at this site alone, or None; share:
@@ -100,8 +101,8 @@ def _notes(site, gauge):
     if not site.finite:
         found.append("running statistics are not finite")
     if gauge.moments.lost:
-        found.append(f"its input is not finite in {_audit_report.counted(gauge.moments.lost, 'batch')}, "
-                     "which its numbers leave out")
+        lost = _audit_report.counted(gauge.moments.lost, "batch")
+        found.append(f"its input is not finite in {lost}, which its numbers leave out")
     if site.overflows:
         found.append(f"{str(gauge.dtype)[6:]} cannot hold its recomputed statistics: keep its "
                      "buffers in float32")
@@ -124,7 +125,8 @@ def _notes(site, gauge):
 class Audit:
     """The result of statrec.audit; print() shows it, a notebook shows a table.
 
-    verdict: "nothing", "notable", "severe", or "no verdict" of fewer than two batches. measures: by name, with values {regime: [number of
+    verdict: "nothing", "notable", "severe", or "no verdict" of fewer than two batches. measures: by
+    name, with values {regime: [number of
     each batch]} and mean(regime), cost(regime, other); regimes are "running", "batch" and
     "recomputed". sites: SiteAudit in the order of the forward pass. culprit: name of a site, or
     None. forwards, batches: numbers. memory: bytes of the batches. left_out: (name, class) of
@@ -152,7 +154,8 @@ class Audit:
     def repair(self):
         """{name: tensor} of recomputed running means and variances, for
         model.load_state_dict(audit.repair(), strict=False): mean and unbiased variance of the rows
-        of all batches, within calls. Without sites whose buffers would overflow. The model is not changed."""
+        of all batches, within calls. Without sites whose buffers would overflow. The model is not
+        changed."""
         return {name: value.clone() for name, value in self._repaired.items()}
 
     def __str__(self):
@@ -273,7 +276,8 @@ class Work:
         used = [(site, gauge) for site, gauge in zip(self.sites, self.gauges)
                 if len(gauge.moments) and not gauge.frozen]
         used.sort(key=lambda pair: -pair[0].badness())
-        places = sorted(measure.kept, key=lambda place: math.isfinite(measure.values[RUNNING][place]))
+        running = measure.values[RUNNING]
+        places = sorted(measure.kept, key=lambda place: math.isfinite(running[place]))
         used, count = (used, len(places)) if each_site else self._affordable(used)
         places = places[:count]
         self.tried = len(used)

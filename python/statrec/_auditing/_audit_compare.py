@@ -15,8 +15,8 @@ class SiteShift:
 
     name; norm; rows_a, rows_b: of a batch, mean. shift: ||mean_b - mean_a|| / ||s_a||; spread:
     ||s_b - s_a|| / ||s_a||, s^2 with the divisor n - 1 of each batch. feature, largest: where
-    |mean_b - mean_a| / s_a is largest, and (mean_b - mean_a) / s_a there. lost: numbers of batches of a
-    and b that are left out, since the input is not finite.
+    |mean_b - mean_a| / s_a is largest, and (mean_b - mean_a) / s_a there. lost: numbers of
+    batches of a and b that are left out, since the input is not finite.
     """
 
     def __init__(self, name, norm, a, b):

@@ -222,14 +222,14 @@ class Moments:
         return squares / self._of_batches(lambda n: n - 1).clamp(min=1)[:, None]
 
     def apart(self, mean, sigma):
-        """[K] each: ||m - mean|| and ||sqrt(v) - sigma|| of single calls, mean over those of a batch."""
+        """[K] each: ||m - mean|| and ||sqrt(v) - sigma|| of single calls, mean over a batch's."""
         pairs = [[((m - mean).norm().item(), (v.sqrt() - sigma).norm().item()) for _, m, v in calls]
                  for calls in self._calls]
         return [[math.fsum(one) / len(calls) for one in zip(*calls)] for calls in pairs]
 
     def pooled(self):
-        """Mean [d] of the rows of all batches, and the unbiased variance [d]: of the first calls of all
-        batches, of the second ones and so on, mean by rows."""
+        """Mean [d] of the rows of all batches, and the unbiased variance [d]: of the first calls of
+        all batches, of the second ones and so on, mean by rows."""
         parts = [joined([call for call in calls if call is not None])
                  for calls in itertools.zip_longest(*self._calls)]
         rows, mean, _ = joined(parts)

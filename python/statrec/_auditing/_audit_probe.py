@@ -10,8 +10,8 @@ PAIR = ("running_mean", "running_var")
 
 
 def statistics(module):
-    """Names of the running statistics that evaluation reads: buffers that a forward pass in training
-    changes, and PAIR where it is read. None: the module cannot be copied."""
+    """Names of the running statistics that evaluation reads: buffers that a forward pass in
+    training changes, and PAIR where it is read. None: the module cannot be copied."""
     own = {name for name, value in module._buffers.items()
            if value is not None and value.is_floating_point()}
     if batch.fits(module) or not own:

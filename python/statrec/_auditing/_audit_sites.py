@@ -103,8 +103,8 @@ class Gauge:
     @property
     def overflows(self):
         """Whether the buffers cannot hold recomputed statistics."""
-        return self.recomputed is not None and any(
-            bool((value.isfinite() & ~value.to(self.dtype).isfinite()).any()) for value in self.recomputed)
+        return any(bool((value.isfinite() & ~value.to(self.dtype).isfinite()).any())
+                   for value in self.recomputed or ())
 
     # -- statistics ---------------------------------------------------------------------------
 
@@ -153,6 +153,7 @@ class _Calls(TorchFunctionMode):
 def _exact(function, given, statistics):
     """The norm of a tensor of half precision by these statistics, in float32."""
     dtype = given["input"].dtype
-    wide = {name: value.float() if torch.is_tensor(value) else value for name, value in given.items()}
+    wide = {name: value.float() if torch.is_tensor(value) else value
+            for name, value in given.items()}
     wide.update((name, value.to(torch.float32)) for name, value in zip(PAIR, statistics))
     return function(**wide).to(dtype)
