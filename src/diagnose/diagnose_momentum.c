@@ -231,6 +231,11 @@ static bool merges_ranks(const subject *s) {
     return s->info->ranks && strncmp(s->info->ranks, "all of ", 7) == 0;
 }
 
+/* The file says that they are not averaged over the ranks. */
+static bool keeps_own_buffers(const subject *s) {
+    return merges_ranks(s) && strstr(s->info->ranks, "buffers of rank 0");
+}
+
 /* Frozen by an option: --freeze-stats. */
 static bool freezes(const subject *s) {
     return s->trained && run_option_number(s->run, "freeze-stats") < 1;
@@ -255,8 +260,8 @@ static sr_status judge_rate(const subject *s, bool far, motion *m, sr_failure *w
     m->is = merged ? MERGED : RATE;
     m->severity = merged ? MINOR : NOTABLE;
     if (status != SR_OK || merged || m->k.high >= LEAST) return status;
-    if (!far || !merges_ranks(s)) return judge_padding(s, m, why);
-    m->is = OTHER_RANK;
+    if (!(far && merges_ranks(s)) && !keeps_own_buffers(s)) return judge_padding(s, m, why);
+    m->is = OTHER_RANK, m->severity = far ? NOTABLE : MINOR;
     return SR_OK;
 }
 
@@ -417,9 +422,9 @@ static void tell(const subject *s, const motion *m, answer *a) {
                     site);
     else if (m->is == OTHER_RANK)
         answer_says(a,
-                    "At %s the running values are those of one rank and the statistics of %s: "
+                    "At %s the running values are those of one rank and the statistics of %.*s: "
                     "tid_mean %.3g is the distance of that rank's data.",
-                    site, s->info->ranks, m->tid.value);
+                    site, (int)strcspn(s->info->ranks, ";"), s->info->ranks, m->tid.value);
     else if (m->is == BEGINS)
         answer_says(a, "At %s the running values begin to move at step %lld.", site, step);
     else if (m->is == STOPS)

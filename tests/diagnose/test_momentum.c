@@ -411,6 +411,16 @@ static void other_rank(void **state) {
     motion_plan mixed = p;
     mixed.padded = 0.02;
     check_case(mixed, "found", "notable", "d", 1.39, 0.06, "those of one rank");
+    /* also a small distance, if the file names the buffers of rank 0 */
+    motion_plan near = p;
+    near.ranks = "all of 4; running statistics: buffers of rank 0", near.rank_offset = 0.19,
+    near.steps = 3000;
+    check_case(near, "found", "minor", "d", 0.19, 0.02,
+               "At d the running values are those of one rank and the statistics of all of 4: tid");
+    near.ranks = "all of 4"; /* of synchronized norms */
+    r = tell(near);
+    holds(&r, "momentum", "text", "one rank", false);
+    program_free(&r);
     /* a single process, or ranks with similar data, do not show it */
     motion_plan own = p;
     own.ranks = "rank 0 of 4";

@@ -131,8 +131,9 @@ def watch(model, repeat, phases, every, activations_every, on_error, forward, st
 
 def step(loss, lr, tokens, epoch, grad_norm, update):
     """Arguments of Watch.step()."""
-    for name, value in (("loss", loss), ("epoch", epoch), ("grad_norm", grad_norm)):
+    for name, value in (("loss", loss), ("epoch", epoch)):
         number(value, f"step: {name}")
     number(lr, "step: lr", 0)
+    number(grad_norm, "step: grad_norm", 0)
     number(tokens, "step: tokens", 0, whole=True)
     number(update, "step: update", 0, whole=True)
