@@ -173,7 +173,7 @@ class Verdict:
         return found
 
     def _judged_statistic(self, args, cell, experiment):
-        """By the interval alone: the statistic covers the training, or is of its end."""
+        """Judges by the interval alone: the statistic covers the training, or its end."""
         gone = self.gone(args, cell, experiment)
         if gone:
             return judge([None if set(pair) & set(gone) else {} for pair in cell.pairs], False, gone=some(gone))
