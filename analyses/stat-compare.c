@@ -77,17 +77,22 @@ static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
     return sr_run_get_site(p->runs.set->run[at->run], at->site);
 }
 
-/* With --match first and last only the site at that end represents the first run. */
+/* The first run of the first group that has the site represents the group; with --match first and
+ * last only the site at that end. */
 static bool represents(const comparison *p, const site_choice *at, int stat) {
-    if (at->run != 0 || !at->has[stat]) return false;
+    if (p->runs.groups.of[at->run] != 0 || !at->has[stat]) return false;
     const bool end = strcmp(p->s->match, "first") == 0 || strcmp(p->s->match, "last") == 0;
-    return !end || at == site_matching_find(&p->runs.places, NULL, 0, stat);
+    const compare_pair pair = {at, stat, 0};
+    for (int run = 0; run < at->run; run++)
+        if (p->runs.groups.of[run] == 0 && compare_match(&p->runs, &pair, run)) return false;
+    return !end || at == site_matching_find(&p->runs.places, NULL, at->run, stat);
 }
 
 /* -- two groups ------------------------------------------------------------------------------ */
 
-static const char *verdict(double low, double high, bool replicated) {
-    if (isnan(low) || isnan(high)) return "undefined";
+/* Of a ratio y/x: between numbers of other signs it orders nothing. */
+static const char *verdict(double y, double x, double low, double high, bool replicated) {
+    if (isnan(low) || isnan(high) || !(y >= 0 && x > 0)) return "undefined";
     if (low > 1) return replicated ? "larger" : "larger in these runs";
     if (high < 1) return replicated ? "smaller" : "smaller in these runs";
     return "no difference shown";
@@ -177,7 +182,8 @@ static void print_pair(const comparison *p, const statistic *stat, const group_s
         tsv_real(t, y->exact[i] / x->exact[i]);
         tsv_real(t, y->low[i]);
         tsv_real(t, y->high[i]);
-        tsv_text(t, y->enough ? verdict(y->low[i], y->high[i], replicated) : "too few steps");
+        tsv_text(t, y->enough ? verdict(y->exact[i], x->exact[i], y->low[i], y->high[i], replicated)
+                              : "too few steps");
     }
 }
 
@@ -320,7 +326,7 @@ static void declare_columns(stat_table *table) {
     tsv *t = &table->table;
     tsv_column(t, "run", "run file as given; of a group its first run");
     tsv_column(t, "site", "its normalization site");
-    tsv_column(t, "first", "the first run file; its group is what all others are divided by");
+    tsv_column(t, "first", "the first run file that has the site; its group divides all others");
     tsv_column(t, "first_site", "its site");
     tsv_column(t, "statistic", "name below /scalars");
     tsv_column(t, "runs", "in the group of `run`: the same configuration, different seeds");
@@ -344,7 +350,8 @@ static void declare_columns(stat_table *table) {
                "larger or smaller: the interval covers other seeds and is above or below 1. larger "
                "or smaller in these runs: one side is a single run. Its interval covers other "
                "steps and does not compare methods. no difference shown: the interval contains 1. "
-               "too few steps: a run has fewer than 20. undefined: a ratio is 0/0 or x/0");
+               "too few steps: a run has fewer than 20. undefined: a ratio is 0/0 or x/0, or "
+               "a number is negative");
 }
 
 static void note_method(const comparison *p, int64_t pairs, tsv *t) {

@@ -152,7 +152,8 @@ typedef struct sr_site {
     sr_repeat repeat;
 } sr_site;
 
-/* Values of one step; names as in SR_STEP_INTS and SR_STEP_REALS. */
+/* Values of one step; names as in SR_STEP_INTS and SR_STEP_REALS. Negative update, tokens, lr and
+ * grad_norm are rejected (SR_USAGE); NaN: not known. */
 typedef struct sr_step {
     size_t size;
     int64_t update, tokens;
@@ -164,7 +165,9 @@ typedef struct sr_step {
  * not writable. Changes nothing. */
 sr_status sr_check_path(const char *path, bool force, sr_failure *why);
 
-/* Rejects an existing PATH or PATH.part (SR_EXISTS) unless force. NULL on failure. */
+/* Rejects an existing PATH or PATH.part (SR_EXISTS) unless options.force; hints call it --force, as
+ * programs do. With force, too, it rejects a PATH.part that another recorder is writing. NULL on
+ * failure. */
 sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *why);
 
 /* NULL, or one line: why PATH.part.lock replaces a lock of the system. Some network file systems
@@ -215,7 +218,9 @@ sr_status sr_set_alpha_backward(sr_recorder *r, int site, double alpha_bwd);
 int64_t sr_projected_bytes(const sr_recorder *r);
 int64_t sr_vectors_every(const sr_recorder *r);
 
-/* Begins a forward and backward pass. step: unique and increasing. */
+/* Begins a forward and backward pass. step: unique and increasing. The first step reserves disk
+ * space for the metadata, some 8 bytes a feature and at most options.size_limit; SR_IO if the file
+ * system has less. */
 sr_status sr_begin_step(sr_recorder *r, int64_t step);
 /* Whether the current step records vectors; if not, they need not be put. False outside a step. */
 bool sr_wants_vectors(const sr_recorder *r);
@@ -224,7 +229,7 @@ bool sr_wants_vectors(const sr_recorder *r);
  * that follow from vectors and rows; put the others by sr_put_scalar. At a site of SR_FAMILY_NONE
  * that is not observed, sum_g, sum_gx, nu, Gamma_t and Lambda_t are rejected (SR_USAGE): they have
  * no meaning without a family. (sr_take_* and sr_put_backward store sum_g and sum_gx there, with
- * SIGMA's xhat.) */
+ * SIGMA's xhat.) Negative sigma2_B and psi2_B are rejected (SR_USAGE). */
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows);
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
 /* which: one of sr_scalar, or an id of sr_declare_scalar. The last value counts. */
@@ -248,7 +253,8 @@ sr_family sr_family_find(const char *name);
  * batch. gamma [channels]: its gain, copied; NULL: ones. x is not copied: keep it and its mask
  * unchanged until sr_take_backward. dy: the gradient of the output, of the same shape; x.valid
  * counts for both, and dy.valid is not read. A backward pass matches the last unmatched forward
- * pass; extra ones are ignored. A merging site may have up to 4096 unmatched forward passes.
+ * pass; extra ones are ignored. One without any forward pass of the site in the step is an error
+ * (SR_STATE). A merging site may have up to 4096 unmatched forward passes.
  * sr_site.repeat sets how several passes of a step combine. Without any backward pass the last
  * forward pass counts.
  *
@@ -267,7 +273,8 @@ sr_status sr_take_forward(sr_recorder *r, int site, const sr_tensor *x, const fl
 sr_status sr_take_backward(sr_recorder *r, int site, const sr_tensor *dy);
 
 /* Moments of a forward pass that the host program computed (on a device, or in another process),
- * over valid rows, [width] each. The variance is biased. gamma NULL: ones. */
+ * over valid rows, [width] each. The variance is biased. A negative variance or mean square is
+ * rejected (SR_USAGE): put 0 where it is rounding. gamma NULL: ones. */
 typedef struct sr_forward {
     size_t size;
     int64_t rows, samples, padded; /* samples 0: unknown */

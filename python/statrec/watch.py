@@ -138,7 +138,7 @@ class Watch:
         if self._ranks.writes:
             told = dict(program=os.path.basename(sys.argv[0] or "python"),
                         version=f"statrec.watch {version}",  # diagnose judges watched models by it
-                        model=type(model).__name__, loss_reduction="mean",
+                        model=type(_sites.unwrapped(model)).__name__, loss_reduction="mean",
                         threads=torch.get_num_threads(), seed=torch.initial_seed() % 2 ** 64,
                         ranks=self._ranks.told)
             self._recorder = recorder(self.path, **{**told, **options})
@@ -288,7 +288,8 @@ class Watch:
         if forwards is not None and hosts:
             hosts = _arrivals.summed(hosts, forwards)
         _nodes.trust(self._taps, hosts)
-        own, (hosts, loss) = hosts, self._from_ranks(hosts, None if numbers[0] is None else told[0])
+        own = hosts
+        hosts, norms, loss = self._from_ranks(hosts, norms, None if numbers[0] is None else told[0])
         if self._shared.failure is not None:
             raise self._shared.failure
         row["loss"], row["grad_norm"] = number(loss), told[1]
@@ -339,23 +340,23 @@ class Watch:
         if self._cards is not None:
             self._cards.writer.drain()
 
-    def _from_ranks(self, hosts, loss):
-        """The passes of all ranks on rank 0, and the mean of their losses; all of them stop when one
-        of them has failed."""
+    def _from_ranks(self, hosts, norms, loss):
+        """The passes and row norms of all ranks on rank 0, and the mean of their losses; all of them
+        stop when one of them has failed."""
         if not self._ranks.merge:
-            return hosts, loss
-        hosts, sound, loss = self._ranks.gather(self._gathered, hosts, self._shared.failure is None,
-                                                loss)
+            return hosts, norms, loss
+        hosts, norms, sound, loss = self._ranks.gather(self._gathered, hosts, norms,
+                                                       self._shared.failure is None, loss)
         if not sound:
             self._parted = True
             self._shared.fail(RuntimeError("another rank stopped recording"))
-        return hosts, loss
+        return hosts, norms, loss
 
     def _farewell(self):
         """Reports to the other ranks, which wait for this one, that it failed after the last gather."""
         if self.failure is not None and self._ranks.merge and not self._parted:
             self._parted = True
-            self._ranks.gather(self._gathered, [], False)
+            self._ranks.gather(self._gathered, [], {}, False)
 
     def _next(self):
         """Everything as it has to be before the next forward pass."""

@@ -13,7 +13,7 @@ STEPS = 12
 
 def options():
     told = argparse.ArgumentParser()
-    for name, kind in (("out", str), ("seed", int), ("norm", str), ("fail", str), ("meet", int), ("wait", str), ("end-rate", float)):
+    for name, kind in (("out", str), ("seed", int), ("norm", str), ("fail", str), ("meet", int), ("wait", str), ("linger", str), ("end-rate", float)):
         told.add_argument(f"--{name}", type=kind, default=kind())
     told.add_argument("--resume", action="store_true")
     told.add_argument("--careful", action="store_true") # replaces no file
@@ -39,6 +39,16 @@ def meet(args):
     most = max(most, len(os.listdir(folder)))
     print(f"at once: {most}", flush=True)
     os.remove(mine)
+
+
+def linger(args):
+    """Works on behind the run file, until `args.linger`.end tells the exit status."""
+    with open(args.linger, "w", encoding="utf-8"):
+        pass
+    while not os.path.exists(f"{args.linger}.end"):
+        time.sleep(0.02)
+    with open(f"{args.linger}.end", encoding="utf-8") as file:
+        sys.exit(int(file.read()))
 
 
 def main():
@@ -67,10 +77,14 @@ def main():
                 parts["valid_loss_batch"] = loss - 0.5
             recorder.evaluate(step, valid_loss=loss, **parts)
             recorder.flush()
+            if args.fail == "amid":
+                raise RuntimeError("as planned")
             if step == 3 and args.wait and not args.resume:
                 with open(args.wait, "w", encoding="utf-8"):
                     pass
                 time.sleep(60)
+    if args.linger and args.norm == "bn":
+        linger(args)
     if args.fail == "late":
         sys.exit(4)
 

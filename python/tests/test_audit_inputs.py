@@ -107,7 +107,7 @@ class Inputs(Case):
 
     def test_one_batch(self):
         audit = statrec.audit(mlp(nn.BatchNorm1d), pairs(1), F.cross_entropy)
-        self.assertEqual(audit.verdict, "nothing")
+        self.assertEqual(audit.verdict, "no verdict")
         self.assertIn("one batch has no interval", str(audit))
 
     def test_memory(self):

@@ -58,6 +58,26 @@ class Numbers(Case):
         unbiased = sum((len(part) - 1) * part.var(0) for part in parts) / 69
         self.assertTrue(torch.allclose(group.mean(), unbiased.sqrt() - math.sqrt(2)))
 
+    def test_calls(self):
+        """Variances of several calls for a batch are within the calls, as PyTorch averages them."""
+        make = torch.Generator().manual_seed(8)
+        calls = [[shift + torch.randn(n, 3, generator=make, dtype=torch.float64)
+                  for n, shift in ((40, 0.0), (40, 4.0))] for _ in range(5)]
+        calls[4].pop()
+        moments, norm = numbers.Moments(), nn.BatchNorm1d(3, momentum=None).double()
+        for place, parts in enumerate(calls):
+            moments.add(place, [(len(x), x.mean(0), x.var(0, correction=0)) for x in parts])
+            for x in parts:
+                norm(x)
+        average, variance = moments.pooled()
+        self.assertEqual(moments.calls, 2)
+        self.assertTrue(torch.allclose(average, norm.running_mean, rtol=1e-12, atol=0))
+        within = [torch.cat(list(filter(len, parts))).var(0)
+                  for parts in ([one[0] for one in calls], [one[1] for one in calls[:4]])]
+        self.assertTrue(torch.allclose(variance, (5 * within[0] + 4 * within[1]) / 9, rtol=1e-12))
+        group = numbers.deviations(moments, norm.running_var)
+        self.assertLess(group.mean().abs().max().item(), 1e-12)
+
     def measure(self, cost, unit="nats", spread=0.0, more=False):
         one = scores.Measure("loss", more, unit)
         sign = -1 if more else 1

@@ -107,6 +107,33 @@ class Forwards(Case):
         audit = self.same_as_training(Twice(), lambda: torch.randn(6, 5) * 3)
         self.assertEqual(audit.sites[0].rows, 12)
 
+    def test_calls_of_other_means(self):
+        """Buffers that are PyTorch's own averages have no drift, and repair() is as good."""
+        class Siamese(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm, self.out = nn.BatchNorm1d(5), nn.Linear(10, 2)
+
+            def forward(self, x):
+                return self.out(torch.cat([self.norm(x), self.norm(x + 4)], 1))
+        batches = pairs()
+        model = trained(Siamese(), batches)
+        torch.optim.swa_utils.update_bn(batches, model)
+        audit = statrec.audit(model.train(), batches, F.cross_entropy)
+        site = audit.sites[0]
+        self.assertEqual((site.calls, site.rows), (2, 128))
+        self.assertIn("2 calls for a batch, each with batch statistics of its own", site.notes)
+        self.assertNotIn("drift", site.notes)
+        self.assertLess(site.spread.value, 1e-3)
+        rows = [batch[0] + shift for batch in batches for shift in (0, 4)]
+        sigma = model.norm.running_var.sqrt()
+        self.near(site.tid_mean.value, mean([
+            ((x.mean(0) - model.norm.running_mean).norm() / sigma.norm()).item() for x in rows]))
+        self.near(site.tid_var.value, mean([
+            ((x.std(0, correction=0) - sigma).norm() / sigma.norm()).item() for x in rows]), 1e-4)
+        losses = audit.measures["loss"]
+        self.near(losses.mean("recomputed").value, losses.mean("running").value, 0.02)
+
     def test_scripted_part(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -181,3 +208,88 @@ class Forwards(Case):
                 finally:
                     torch.distributed.destroy_process_group()
         del inside
+
+
+class Unaudited(Case):
+    """Sites that evaluate by running statistics, but not as batch norms do."""
+
+    class Moving(nn.Module):
+        """A BatchNorm whose buffers have other names."""
+
+        def __init__(self, width):
+            super().__init__()
+            self.weight, self.eps = nn.Parameter(torch.ones(width)), 1e-5
+            self.register_buffer("moving_mean", torch.zeros(width))
+            self.register_buffer("moving_var", torch.ones(width))
+
+        def forward(self, x):
+            mean, variance = self.moving_mean, self.moving_var
+            if self.training:
+                variance, mean = torch.var_mean(x, (0, 2), correction=0)
+                with torch.no_grad():
+                    self.moving_mean.lerp_(mean, 0.1)
+                    self.moving_var.lerp_(variance, 0.1)
+            scale = self.weight * (variance + self.eps).rsqrt()
+            return (x - mean[:, None]) * scale[:, None]
+
+    class Second(nn.BatchNorm1d):
+        """A BatchNorm with a second pair of buffers, which it uses."""
+
+        def __init__(self, width):
+            super().__init__(width)
+            self.register_buffer("other_mean", torch.zeros(width))
+            self.register_buffer("other_var", torch.ones(width))
+
+        def forward(self, x):
+            return F.batch_norm(x, self.other_mean, self.other_var, self.weight, self.bias,
+                                self.training, 0.1, self.eps)
+
+    class Batches(nn.BatchNorm1d):
+        """Batch statistics in evaluation, too."""
+
+        def forward(self, x):
+            return F.batch_norm(x, None, None, self.weight, self.bias, True, 0.0, self.eps)
+
+    class Fixed(nn.Module):
+        """A LayerNorm whose bias is a buffer that no training moves."""
+
+        def __init__(self, width):
+            super().__init__()
+            self.weight, self.eps = nn.Parameter(torch.ones(width)), 1e-5
+            self.register_buffer("beta", torch.zeros(width))
+
+        def forward(self, x):
+            return F.layer_norm(x, x.shape[-1:], self.weight, self.beta, self.eps)
+
+    def model(self, norm):
+        return nn.Sequential(norm, nn.BatchNorm1d(4), nn.Flatten(), nn.Linear(20, 2))
+
+    def batches(self):
+        make = torch.Generator().manual_seed(4)
+        return [(torch.randn(6, 4, 5, generator=make), torch.arange(6) % 2) for _ in range(3)]
+
+    def test_they_are_named(self):
+        import statrec.nn as sn
+        for norm in (nn.InstanceNorm1d(4, track_running_stats=True), self.Moving(4),
+                     self.Second(4), sn.PowerNorm(4)):
+            name = type(norm).__name__
+            audit = statrec.audit(self.model(norm), self.batches(), F.cross_entropy)
+            self.assertEqual(audit.unaudited, [("0", name)])
+            self.assertEqual([site.name for site in audit.sites], ["1"])
+            self.assertIn(f"not audited: 0 ({name})", str(audit))
+            with self.assertRaisesRegex(ValueError, r"not audited: 0 \("):
+                statrec.audit(nn.Sequential(norm), self.batches())
+
+    def test_others_are_not(self):
+        for norm in (self.Fixed(5), nn.InstanceNorm1d(4), nn.GroupNorm(2, 4), self.Batches(4)):
+            audit = statrec.audit(self.model(norm), self.batches(), F.cross_entropy)
+            self.assertEqual(audit.unaudited, [], norm)
+            self.assertEqual([site.name for site in audit.sites], ["1"], norm)
+            with self.assertRaisesRegex(ValueError, "evaluation normalizes as training does"):
+                statrec.audit(nn.Sequential(norm), self.batches())
+
+    def test_nothing_random_is_used(self):
+        model = self.model(self.Moving(4))
+        before = torch.get_rng_state()
+        statrec.audit(model, self.batches(), F.cross_entropy)
+        self.assertTrue(torch.equal(before, torch.get_rng_state()))

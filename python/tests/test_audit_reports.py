@@ -109,6 +109,88 @@ class Reports(Case):
         self.assertGreater(audit.measures["accuracy"].mean("recomputed").value, 0.9)
         self.assertNotEqual(statrec.audit(model, batches, F.cross_entropy).verdict, "severe")
 
+    def test_one_batch_not_finite(self):
+        """It compares nothing, and hides no cost of the others."""
+        batches = pairs(8)
+        model = trained(mlp(nn.BatchNorm1d), batches)
+        bad = [(x.clone(), y) for x, y in batches]
+        bad[3][0][0, 0] = math.nan
+        good = batches[:3] + batches[4:]
+        for value in (5.0, math.nan):
+            model[1].running_mean.fill_(value)
+            audit, want = (statrec.audit(model, some, F.cross_entropy) for some in (bad, good))
+            self.assertEqual((audit.verdict, audit.culprit), ("severe", "1"))
+            self.assertEqual(str(audit.cost), str(want.cost))
+            self.near(audit.measures["loss"].mean("recomputed").value,
+                      want.measures["loss"].mean("recomputed").value)
+            self.assertIn("1 of 8 batches left out (4): the loss is not finite", str(audit))
+            self.assertIn("its input is not finite in 1 batch", str(audit))
+            self.assertEqual(str(audit.sites[0].shift), str(want.sites[0].shift))
+            for name, tensor in audit.repair().items():
+                self.assertTrue(torch.allclose(tensor, want.repair()[name], rtol=1e-6), name)
+        shifted = statrec.compare(model.eval(), bad, good)
+        self.assertEqual(shifted.sites[0].lost, (1, 0))
+        self.assertEqual(shifted.sites[0].shift.value, 0.0)
+        self.assertIn("not finite in 1 batch of a and 0 of b", str(shifted))
+
+    def test_a_metric_undefined_in_one_batch(self):
+        def recall(output, y):
+            return (output.argmax(1)[y == 1] == 1).double().mean()
+        batches = pairs(8)
+        model = trained(mlp(nn.BatchNorm1d), batches)
+        model[1].running_mean += 9
+        batches[7] = batches[7][0], torch.zeros(64, dtype=torch.long)
+        audit = statrec.audit(model, batches, metric=recall)
+        self.assertEqual(audit.verdict, "severe")
+        self.assertTrue(math.isfinite(audit.cost.value))
+        self.assertIn("(8): the recall is not finite", str(audit))
+        audit = statrec.audit(model, [(x, 0 * y) for x, y in batches], metric=recall)
+        self.assertEqual(audit.verdict, "no verdict")
+        self.assertIn("no verdict: the recall is not finite with batch statistics", str(audit))
+
+    def test_half_precision(self):
+        """Batch statistics are those of training, in float32, whatever the buffers can hold."""
+        class Scaled(nn.Module):
+            def __init__(self, scale, shift):
+                super().__init__()
+                self.norm, self.linear = nn.BatchNorm1d(5), nn.Linear(5, 2)
+                self.scale, self.shift = scale, shift
+
+            def forward(self, x):
+                return self.linear(self.norm(x * self.scale + self.shift))
+
+        class Called(Scaled):
+            """With a norm that is a functional call."""
+
+            def __init__(self, scale, shift):
+                super().__init__(scale, shift)
+                self.norm = Called.Act(5)
+
+            class Act(nn.BatchNorm1d):
+                def forward(self, x):
+                    return F.relu(F.batch_norm(x, self.running_mean, self.running_var, self.weight,
+                                               self.bias, self.training, 0.1, self.eps))
+
+        for kind, scale, shift in ((Scaled, 1000.0, 0.0), (Called, 1000.0, 0.0),
+                                   (Scaled, 1.0, 200.0)):
+            batches = pairs(8)
+            model = trained(kind(scale, shift), batches, 20).half()
+            half = [(x.half(), y) for x, y in batches]
+            audit = statrec.audit(model, half, lambda output, y: F.cross_entropy(output.float(), y))
+            twin = copy.deepcopy(model).double().train()
+            want = [F.cross_entropy(twin.linear(twin.norm((x * scale + shift).double())), y).item()
+                    for x, y in half]
+            for got, value in zip(audit.measures["loss"].values["batch"], want):
+                self.near(got, value, 1e-2)
+            if scale > 1:
+                self.assertEqual((audit.verdict, audit.culprit), ("severe", "norm"))
+                self.assertEqual(audit.repair(), {})
+                self.assertTrue(math.isnan(audit.sites[0].tid_mean.value))
+                self.assertIn("float16 cannot hold its recomputed statistics", str(audit))
+                self.assertNotIn("batches differ", str(audit))
+            else:
+                self.assertEqual(len(audit.repair()), 2)
+
     def test_one_site_not_finite(self):
         model, batches = self.drifted()
         model[4].running_var.fill_(math.inf * 0)
@@ -176,9 +258,10 @@ class Reports(Case):
         measure = Measure(name, unit=unit)
         measure.values = {"running": running, "batch": batch, "recomputed": recomputed or batch}
         word, against, cost = measure.worst()
-        site = SimpleNamespace(name="bn1", share=0.964, finite=True, drifts=False, notes=[])
-        audit = SimpleNamespace(main=measure, verdict=word, against=against, cost=cost, batches=len(batch),
-                                culprit="bn1", sites=[site], left_out=[], tried=1)
+        site = SimpleNamespace(name="bn1", share=0.964, finite=True, drifts=False, overflows=False,
+                               notes=[])
+        audit = SimpleNamespace(main=measure, measures={name: measure}, verdict=word, against=against, cost=cost, batches=len(batch),
+                                culprit="bn1", sites=[site], left_out=[], unaudited=[], tried=1)
         return [_audit_report.verdict(audit), *_audit_report.explanation(audit)]
 
     def test_texts_without_a_verdict(self):

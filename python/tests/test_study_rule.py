@@ -235,12 +235,14 @@ class Blocks(unittest.TestCase):
         nan, inf = math.nan, math.inf
         for values, gone in (([1.0] * 12, False), ([1.0] * 11 + [nan], True), ([1.0, 1.0, nan, inf] + [1.0] * 8, False),
                              ([1.0] * 10 + [inf, 1.0], True), ([nan, nan, 1.0] * 3 + [nan] * 5, False),
-                             ([nan, nan, 1.0] * 3 + [nan] * 6, True), ([1.0 if step in (1, 2, 4, 8, 16) else nan for step in range(1, 32)], False), ([nan] * 12, False), ([], False)):
+                             ([nan, nan, 1.0] * 3 + [nan] * 6, True), ([1.0 if step in (1, 2, 4, 8, 16) else nan for step in range(1, 32)], False),
+                             ([nan] * 12, True), ([], False), ([1.0] * 5 + [nan] + [1.0] * 5 + [nan], True), ([nan] + [1.0] * 9 + [nan], True),
+                             ([1.0, 1.0, nan] * 4, False), ([1.0, 1.0, nan] * 4 + [nan] * 3, True)):
             with self.subTest(values):
                 self.assertEqual(evaluations.lost(dict(enumerate(values))), gone)
         self.run_of("far-2-bn-2048", {step: 3.1 if step < 5 else nan for step in STEPS})
         row = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")[2]
-        self.assertTrue(row.endswith("| diverged: 1 of 3 pairs |"), row)
+        self.assertTrue(row.endswith("| diverged: 1 of 3 pairs (far-2-bn-2048) |"), row)
         self.assertEqual(tables.cell([3.0, inf, 3.1], 3, 3), "1 of 3 diverged")
 
     def test_nothing_to_compare(self):

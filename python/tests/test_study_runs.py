@@ -112,6 +112,64 @@ class Runs(InDirectory):
         self.study("run", "grid.conf", status=1)
         self.assertEqual([self.times(f"grid-1-{fail}") for fail in ("none", "early", "nothing", "late")], [1, 2, 2, 2])
 
+    def lingering(self, more=""):
+        """A study whose bn is complete, while its program works on; ln is made meanwhile."""
+        self.conf(f"{more}linger = there\n#: norm = bn ln\n")
+        made = study("run", "grid.conf", "--jobs", "2")
+        self.addCleanup(lambda: (made.kill(), self.end_programs()))
+        self.wait_for("there")
+        self.wait_for("runs/grid.tar.xz")
+        self.assertEqual(statrec.open("study/grid-bn.h5").info["status"], "complete")
+        self.assertEqual(self.members(), ["grid.conf", "grid-ln.h5"])
+        return made
+
+    def end_lingering(self, status):
+        with open("there.new", "w", encoding="utf-8") as file:
+            file.write(str(status))
+        os.rename("there.new", "there.end")
+
+    def test_a_program_that_works_on_behind_its_run_file(self):
+        """Neither this study nor another one counts the run before the program ends, and not where it fails then."""
+        made = self.lingering()
+        self.assertIn("grid: 1 of 2 runs are done\n", self.study("plan", "grid.conf")[0])
+        self.assertIn("No pair of runs is done yet, 1 run is done.", self.study("report", "grid.conf")[0])
+        self.assertEqual(self.study("run", "grid.conf", status=1)[1], "statrec study: grid-bn: another process makes this run\n")
+        self.end_lingering(3)
+        self.assertIn("statrec study: grid-bn: exit status 3, see", made.communicate(timeout=60)[1])
+        self.assertEqual(self.members(), ["grid.conf", "grid-ln.h5"])
+        self.assertTrue(os.path.exists("study/grid-bn.failed.h5"))
+        self.end_lingering(0)
+        self.study("run", "grid.conf")
+        self.assertEqual(self.members(), ["grid.conf", "grid-bn.h5", "grid-ln.h5"])
+        self.assertEqual(self.times("grid-bn"), 2)
+
+    def test_a_program_that_is_stopped_behind_its_run_file(self):
+        made = self.lingering()
+        made.send_signal(signal.SIGINT)
+        self.assertEqual(made.communicate(timeout=60)[1], "statrec study: stopped; the same command resumes\n")
+        self.assertIn("grid: 1 of 2 runs are done\n", self.study("plan", "grid.conf")[0])
+        self.end_lingering(0)
+        self.study("run", "grid.conf")
+        self.assertEqual(self.times("grid-bn"), 2)
+        self.assertEqual(self.members(), ["grid.conf", "grid-bn.h5", "grid-ln.h5"])
+
+    def test_a_program_that_ends_after_its_study(self):
+        """Its exit status counts all the same."""
+        for status in 3, 0:
+            with self.subTest(status):
+                subprocess.run(["rm", "-rf", "study", "runs", "there", "there.end"], check=True)
+                made = self.lingering()
+                made.kill()
+                made.communicate()
+                self.end_lingering(status)
+                end = time.monotonic() + 20
+                while "another process" in self.study_once()[1]:
+                    self.assertLess(time.monotonic(), end)
+                self.assertEqual(self.times("grid-bn"), 2 if status else 1)
+
+    def study_once(self):
+        return study("run", "grid.conf").communicate(timeout=60)
+
     def test_files_that_cannot_be_written(self):
         self.conf("#: seed = 1 2\n")
         os.makedirs("study/grid-1.log")
@@ -149,6 +207,17 @@ class Runs(InDirectory):
                 self.assertIn("begun: --out study/grid-1.h5 --resume --wait there --seed 1\n", self.log("grid-1"))
                 self.assertEqual(self.times("grid-1"), 2)
                 self.assertEqual(statrec.open("study/grid-1.h5").info["status"], "complete")
+
+    def test_a_failed_run_begins_again(self):
+        """It is not resumed: what it failed of would be in its state."""
+        resume = f"#: resume = {sys.executable} {PROGRAM} --out RUN.h5 --resume\n"
+        self.conf(f"{resume}fail = amid\ncareful = yes\n#: seed = 1\n")
+        self.study("run", "grid.conf", status=1)
+        self.assertEqual(statrec.open("study/grid-1.h5").info["status"], "failed")
+        self.conf(f"{resume}careful = yes\n#: seed = 1\n")
+        self.study("run", "grid.conf")
+        self.assertNotIn("--resume", self.log("grid-1"))
+        self.assertEqual(statrec.open("study/grid-1.h5").info["status"], "complete")
 
     def test_a_second_signal_kills(self):
         self.conf("deaf = yes\nwait = there\n#: seed = 1\n")

@@ -9,6 +9,7 @@ from watch_models import mlp
 
 import statrec
 import torch
+from statrec._watching import _given
 from statrec.watch import watch
 from torch import nn
 
@@ -68,6 +69,11 @@ class Refused(WatchCase):
             self.assertEqual([row[name] for name in ("loss", "lr", "tokens", "epoch", "grad_norm")], [2] * 5)
         self.step(loss=math.nan, lr=math.nan, epoch=-1, grad_norm=math.inf)
         self.assertTrue(math.isnan(self.run.recorder.steps[-1]["loss"]))
+
+    def test_nothing_declared(self):
+        for by in "metric", "scalar":
+            self.assertEqual(_given.unknown("evaluate: no metric 'a'", by, "a", {}),
+                             f"evaluate: no metric 'a' was declared; declared: none; run.{by}() declares one")
 
     def test_scalars(self):
         self.refused(TypeError, "no scalar 'lrate' was declared; declared: 'ratio', 'entropy'", self.run.step, lrate=1)

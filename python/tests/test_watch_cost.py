@@ -151,12 +151,12 @@ class Far(WatchCase):
             whole = getattr(torch.Tensor, name)
             self.patch(torch.Tensor, name, lambda tensor, name=name, whole=whole: (
                 asked.append((name, *tensor.shape)), whole(tensor))[1])
-        numbers = 3 + 3 + 6 * 6
+        numbers = 3 + 6 + 7 * 6
         for writes, first in ((True, ("cpu", 2, numbers)), (False, ("tolist", 2, 3))):
             ranks = self.Two()
             ranks.writes = writes
             del asked[:]
-            _, sound, loss = ranks.gather([(site, 6)], [], True, 2.0)
+            _, _, sound, loss = ranks.gather([(site, 6)], [], {}, True, 2.0)
             self.assertEqual((sound, loss), (True, 2.0))
             self.assertEqual(asked[0], first)
             self.assertEqual(len([one for one in asked if one[0] == "cpu"]), int(writes))

@@ -65,6 +65,28 @@ def work_train(rank, options):
     return dict(run=told(run), weights=help_.weights(model))
 
 
+def work_one_rank(rank, options):
+    """The norm runs on one rank alone; what the recorder has, and its weight."""
+    model = model_of()
+    nn.init.uniform_(model[1].weight, 0.5, 1.5)
+    norm = model[1].weight.detach().clone()
+
+    class Some(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = model
+
+        def forward(self, x):
+            x = self.parts[0](x)
+            return self.parts[3](self.parts[1](x) if rank == options["only"] else x)
+    some = nn.parallel.DistributedDataParallel(Some(), find_unused_parameters=True)
+    run = fake_watch(some, ranks="merge")
+    some(batches()[0, rank]).square().mean().backward()
+    run.step()
+    run.close()
+    return dict(run=told(run), weight=norm)
+
+
 def work_failure(rank, options):
     """Rank 0's disk is full in step 2; no rank waits for another afterwards."""
     model = nn.parallel.DistributedDataParallel(model_of())
@@ -138,6 +160,8 @@ JOBS = {
     "plain ln": (work_train, dict(plain=True, norm=nn.LayerNorm)),
     "merge": (work_train, dict(ranks="merge")),
     "merge ln": (work_train, dict(ranks="merge", norm=nn.LayerNorm)),
+    "rank 0 alone": (work_one_rank, dict(only=0)),
+    "rank 1 alone": (work_one_rank, dict(only=1)),
     "merge of uses": (work_train, dict(ranks="merge", repeat="merge", uses=3, norm=nn.LayerNorm)),
     "own": (work_train, dict(ranks="own")),
     "default": (work_train, dict()),
@@ -219,6 +243,7 @@ class Ranks(WatchCase):
         first, second = self.job("merge ln")
         self.assertIsNone(second["run"])
         self.assertEqual(first["run"]["options"]["ranks"], "all of 2")
+        self.assertEqual(first["run"]["options"]["model"], "Sequential")
         self.assertEqual(first["run"]["sites"][0]["repeat"], "merge")
         self.assertEqual(first["run"]["sites"][0]["name"], "1")
         self.one_process(first["run"])
@@ -226,6 +251,34 @@ class Ranks(WatchCase):
     def test_merge_of_accumulated_passes(self):
         first, _ = self.job("merge of uses")
         self.one_process(first["run"])
+
+    def test_row_norms_of_all_ranks(self):
+        """dx_norm and direct_norm of row norms are of the rows of all ranks, as the sums."""
+        want = alone().steps
+        for job in ("merge ln", "merge of uses"):
+            for step, other in zip(self.job(job)[0]["run"]["steps"], want):
+                for name in ("dx_norm", "direct_norm"):
+                    got = step["scalars"]["1", name]
+                    self.assertLessEqual(abs(got / other["scalars"]["1", name] - 1), 1e-5, (job, name))
+
+    def test_gain_where_one_rank_has_the_pass(self):
+        for rank in (0, 1):
+            first, _ = self.job(f"rank {rank} alone")
+            one, = first["run"]["steps"][0]["passes"]
+            self.assertEqual((one["site"], one["rows"]), ("parts.1", 12))
+            self.assertEqual(one["gamma"], first["weight"].double().tolist())
+
+    def test_norms_that_a_rank_lacks(self):
+        """NaN, and not those of the others; no norms of sites for which no rank has them."""
+        class Two(_ranks.Merging):
+            def __init__(self):
+                self.world = 2
+        nan = float("nan")
+        found = Two()._norms({"a": [(9.0, 16.0), (7.0, 9.0)], "b": [(1.0, 1.0), (nan, nan)],
+                              "c": [(nan, nan)]})
+        self.assertEqual(found["dx_norm"].pop("a"), 2.0)
+        self.assertEqual(found["direct_norm"].pop("a"), 2.5)
+        self.assertEqual(str(found), "{'dx_norm': {'b': nan}, 'direct_norm': {'b': nan}}")
 
     def test_resume(self):
         """Both ranks count from rank 0's file, and its error reaches both."""

@@ -21,6 +21,7 @@ typedef struct advice_context {
     run_identity id;
     /* TID is larger than independent samples could show: their number is not the cause */
     bool alike;
+    bool both_ways; /* validated with running and with batch statistics */
 } advice_context;
 
 /* -- conditions -------------------------------------------------------------------------------- */
@@ -106,9 +107,9 @@ static bool several(const advice_context *p, const char *of) {
     return p->s->trained && run_option_number(p->s->run, of) > 1;
 }
 
-/* The finding is about a gap that was measured, or can have none. */
+/* There is nothing to validate both ways: the run did, or its finding can have no gap. */
 static bool measured(const advice_context *p, const char *of) {
-    return p->a->in || by_psi(p, of);
+    return p->both_ways || by_psi(p, of);
 }
 
 /* True if no piece before applied. */
@@ -393,7 +394,10 @@ sr_status advice_write(const subject *s, const question *q, answer *a, sr_failur
     advice_context p = {.s = s, .a = a, .site = sr_run_main_site(s->run)};
     if (a->shown) p.site = sr_run_get_site(s->run, a->top[0].site);
     run_identify(&p.id, s->run, s->path);
+    const sr_run_metric *metric = NULL;
     sr_status status = look_alike_at(&p, why);
+    if (status == SR_OK) status = gap_metric(s, &metric, why);
+    p.both_ways = metric;
     a->advice[0] = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
         if (applies(&pieces[i], &p, case_of(q, a)))

@@ -297,7 +297,8 @@ static sr_status tell(const subject *s, const seats *all, answer *a, sr_failure 
 
 sr_status look_would_bn(const subject *s, answer *a, sr_failure *why) {
     seats all = {0};
-    sr_status status = discrepancy_rank(s, true, a, why);
+    answer also;
+    sr_status status = discrepancy_rank(s, true, a, &also, why);
     a->severity = NOTABLE;
     if (status == SR_OK && !a->asked) {
         if (s->observed_sites || s->batch_sites == 0)
@@ -311,6 +312,7 @@ sr_status look_would_bn(const subject *s, answer *a, sr_failure *why) {
     if (status == SR_OK) {
         a->asked = all.count;
         a->beyond = count_tid(&all, BEYOND);
+        a->by_others = false; /* beyond by any of the two */
         status = tell(s, &all, a, why);
     }
     free(all.at);

@@ -50,11 +50,13 @@ static bool is_likelihood(const sr_run_metric *m) {
     return is_in_nats(m) && strcmp(last ? last + 1 : m->name, "nll") == 0;
 }
 
-/* *best: NULL without one. */
-static sr_status choose_metric(const sr_runfile *run, const sr_run_metric **best, sr_failure *why) {
+sr_status gap_metric(const subject *s, const sr_run_metric **best, sr_failure *why) {
+    const sr_runfile *run = s->run;
     const sr_run_metric *m;
     int best_rank = 0;
     sr_status status = SR_OK;
+    *best = NULL;
+    if (!s->batch_sites) return SR_OK;
     for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(run, i)); i++) {
         const sr_run_metric *other = gap_partner(run, m);
         const int rank = 1 + is_in_nats(m) + is_likelihood(m);
@@ -102,7 +104,7 @@ static void take_gaps(const running_gap *from, gap *g) {
 sr_status gap_measure(const subject *s, gap *g, sr_failure *why) {
     running_gap measured;
     *g = (gap){.e = NO_ESTIMATE, .first = NAN, .last = NAN};
-    sr_status status = s->batch_sites ? choose_metric(s->run, &g->metric, why) : SR_OK;
+    sr_status status = gap_metric(s, &g->metric, why);
     if (status != SR_OK || !g->metric) return status;
     status = running_gap_read(&measured, s->run, g->metric->name, g->metric->better, why);
     if (status == SR_OK) take_gaps(&measured, g);

@@ -17,20 +17,31 @@
 #include "analysis/runs/run_config.h"
 #include "diagnose/diagnosis.h"
 
-sr_status look_gradient(const subject *s, answer *a, sr_failure *why) {
+/* The worst of the parts; *any: one was asked. */
+static sr_status rank_parts(const subject *s, answer *a, site_count *at, bool *any,
+                            sr_failure *why) {
     static const char *const names[] = {"g_mu_share", "g_sigma2_share", "g_psi2_share"};
     static const char *const ranges[] = {"g_mu_share", "g_sigma2_share", "g_sigma2_share"};
-    bool any = false;
     for (int i = 0; i < 3; i++) {
         answer one = {.statistic = names[i], .range_of = ranges[i], .severity = NOTABLE};
         one.limit = healthy_limit(s, ranges[i]);
-        sr_status status = answer_rank(s, measure_median, names[i], &one, why);
+        sr_status status = answer_rank_of_several(s, measure_median, names[i], &one, at, why);
         if (status != SR_OK) return status;
-        if (!one.asked && (any || a->reason[0])) continue;
-        if (any && one.e.low / one.limit <= a->e.low / a->limit) continue;
-        any = one.asked > 0;
+        if (!one.asked && (*any || a->reason[0])) continue;
+        if (*any && one.e.low / one.limit <= a->e.low / a->limit) continue;
+        *any = one.asked > 0;
         *a = one;
     }
+    answer_count(s, at, a);
+    return SR_OK;
+}
+
+sr_status look_gradient(const subject *s, answer *a, sr_failure *why) {
+    bool any = false;
+    site_count *at = answer_counts(s, why);
+    const sr_status ranked = at ? rank_parts(s, a, at, &any, why) : why->status;
+    free(at);
+    if (ranked != SR_OK) return ranked;
     if (!any) return answer_nowhere(a, "no g_mu, g_sigma2 or g_psi2 with dx_norm and rows");
     if (a->verdict != FOUND) return SR_OK;
     estimate rows;

@@ -64,19 +64,37 @@ sr_status measure_psi(const subject *s, int64_t site, const void *what, estimate
     return measure_own_median(s, site, what, e, why);
 }
 
-sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why) {
-    for (int i = 0; i < (observed ? OF_BN : DISCREPANCIES); i++) {
-        answer one = {.statistic = discrepancy[i].statistic, .e = NO_ESTIMATE};
-        one.range_of = discrepancy[i].range;
-        one.limit = healthy_limit(s, one.range_of);
+static sr_status rank_all(const subject *s, bool observed, answer all[DISCREPANCIES],
+                          site_count *at, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < (observed ? OF_BN : DISCREPANCIES) && status == SR_OK; i++) {
+        all[i] = (answer){.statistic = discrepancy[i].statistic, .e = NO_ESTIMATE};
+        all[i].range_of = discrepancy[i].range;
+        all[i].limit = healthy_limit(s, all[i].range_of);
         measure_fn *measure = observed    ? measure_observed_median
                               : i < OF_BN ? measure_discrepancy
                                           : measure_psi;
-        sr_status status = answer_rank(s, measure, one.statistic, &one, why);
-        if (status != SR_OK) return status;
-        if (i == 0 || is_worse(&one, a) || (!a->asked && !a->reason[0])) *a = one;
+        status = answer_rank_of_several(s, measure, all[i].statistic, &all[i], at, why);
     }
-    return SR_OK;
+    return status;
+}
+
+sr_status discrepancy_rank(const subject *s, bool observed, answer *a, answer *also,
+                           sr_failure *why) {
+    answer all[DISCREPANCIES] = {0};
+    const int count = observed ? OF_BN : DISCREPANCIES;
+    int worst = 0, second = -1;
+    site_count *at = answer_counts(s, why);
+    const sr_status status = at ? rank_all(s, observed, all, at, why) : why->status;
+    for (int i = 1; i < count; i++)
+        if (is_worse(&all[i], &all[worst]) || (!all[worst].asked && !all[worst].reason[0]))
+            worst = i;
+    for (int i = 0; i < count; i++)
+        if (i != worst && (second < 0 || is_worse(&all[i], &all[second]))) second = i;
+    *a = all[worst], *also = all[second];
+    if (status == SR_OK) answer_count(s, at, a);
+    free(at);
+    return status;
 }
 
 /* Found: the whole interval is beyond the limit. The value alone may be beyond it too. */
@@ -84,7 +102,17 @@ static bool may_be_unusual(const answer *a) {
     return a->e.high > a->limit;
 }
 
-static sr_status tell_tid(const subject *s, const answer *tid, answer *a, sr_failure *why) {
+/* Which of a site's statistics is beyond its limit, and how many sites have one that is. */
+static void tell_beyond(const subject *s, const answer *tid, const answer *also, answer *a) {
+    answer_says(a, ", beyond %.3g", tid->limit);
+    if (also->verdict == FOUND)
+        answer_says(a, ", and %s %.3g at %s, beyond %.3g:", also->statistic, also->e.value,
+                    answer_site(s, also, 0), also->limit);
+    answer_says(a, " at %lld of %lld sites.", (long long)tid->beyond, (long long)tid->asked);
+}
+
+static sr_status tell_tid(const subject *s, const answer *tid, const answer *also, answer *a,
+                          sr_failure *why) {
     double final[SR_FINAL_COUNT];
     const site_estimate *worst = &tid->top[0];
     if (!tid->asked) {
@@ -98,8 +126,7 @@ static sr_status tell_tid(const subject *s, const answer *tid, answer *a, sr_fai
     const int at = discrepancy_final(tid->statistic);
     if (at >= 0 && isfinite(final[at])) answer_says(a, " (%.3g in the final pass)", final[at]);
     if (tid->verdict == FOUND)
-        answer_says(a, ", beyond %.3g at %lld of %lld sites.", tid->limit, (long long)tid->beyond,
-                    (long long)tid->asked);
+        tell_beyond(s, tid, also, a);
     else if (may_be_unusual(tid))
         answer_says(a, "; its interval holds the limit %.3g: it may be more than usual.",
                     tid->limit);
@@ -132,15 +159,16 @@ static void take_gap(const gap *g, const answer *tid, answer *a) {
     a->of_sites = tid->statistic;
     memcpy(a->top, tid->top, sizeof a->top);
     a->shown = tid->shown, a->asked = tid->asked, a->beyond = tid->beyond;
+    a->by_others = tid->by_others;
 }
 
-static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid, answer *a,
-                               sr_failure *why) {
+static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid,
+                               const answer *also, answer *a, sr_failure *why) {
     take_gap(g, tid, a);
     a->severity = gap_severity(g);
     a->verdict = FOUND;
     sr_status status = gap_tell(s, g, a, why);
-    if (status == SR_OK) status = tell_tid(s, tid, a, why);
+    if (status == SR_OK) status = tell_tid(s, tid, also, a, why);
     figure_of_gap(s, g, a);
     return status;
 }
@@ -164,7 +192,12 @@ static bool has_one_psi(const subject *s, const answer *a) {
     return a->shown && sr_run_get_site(s->run, a->top[0].site)->family == SR_FAMILY_PN;
 }
 
-/* For a finding without a gap: its meaning for evaluation. */
+static void tell_too_few(const gap *g, answer *a) {
+    answer_says(a, "%s is there both ways, but not at three evaluations in the second half.",
+                g->metric->name);
+}
+
+/* Of a finding without a gap: what it means for evaluation. */
 static void tell_cost(const subject *s, const gap *g, answer *a) {
     if (has_one_psi(s, a)) {
         answer_says(a, "The power of batches is far from the running one. Training divides by that "
@@ -182,10 +215,12 @@ static void tell_cost(const subject *s, const gap *g, answer *a) {
         answer_says(a, ").");
         return;
     }
-    answer_says(a,
-                "Batches stray far from the running statistics that evaluation uses; what it "
-                "costs is not measured: validate both ways%s.",
-                subject_how(s, " (--validate-batch)"));
+    answer_says(a, "Batches stray far from the running statistics that evaluation uses; what it "
+                   "costs is not measured: ");
+    if (g->metric)
+        tell_too_few(g, a);
+    else
+        answer_says(a, "validate both ways%s.", subject_how(s, " (--validate-batch)"));
 }
 
 /* A discrepancy that is not found to be unusual, of unmeasured cost. */
@@ -205,21 +240,21 @@ static void tell_usual(const subject *s, const gap *g, answer *a) {
                     ": recorded runs that lose nothing have up to %.3g, runs that lose "
                     "something have it from %.3g on",
                     harm->harmless_high, harm->harmful_low);
+    answer_says(a, ". ");
     if (g->metric)
-        answer_says(a, ". %s is there both ways, but not at three evaluations in the second half.",
-                    g->metric->name);
+        tell_too_few(g, a);
     else
-        answer_says(a, ". Validate with running and with batch statistics%s.",
+        answer_says(a, "Validate with running and with batch statistics%s.",
                     subject_how(s, " (--validate-batch)"));
 }
 
-static sr_status answer_by_tid(const subject *s, const gap *g, const answer *tid, answer *a,
-                               sr_failure *why) {
+static sr_status answer_by_tid(const subject *s, const gap *g, const answer *tid,
+                               const answer *also, answer *a, sr_failure *why) {
     *a = *tid;
     if (a->verdict == FOUND) {
         a->severity = gap_is_told(g) || has_one_psi(s, a) ? MINOR : NOTABLE;
         tell_cost(s, g, a);
-        return tell_tid(s, tid, a, why);
+        return tell_tid(s, tid, also, a, why);
     }
     if (gap_is_possible(s)) tell_usual(s, g, a);
     return SR_OK;
@@ -242,13 +277,13 @@ static sr_status not_asked(const subject *s, const answer *tid, answer *a) {
 
 sr_status look_inference(const subject *s, answer *a, sr_failure *why) {
     gap g;
-    answer tid;
+    answer tid, also;
     sr_status status = gap_measure(s, &g, why);
-    if (status == SR_OK) status = discrepancy_rank(s, false, &tid, why);
+    if (status == SR_OK) status = discrepancy_rank(s, false, &tid, &also, why);
     if (status != SR_OK) return status;
-    if (gap_severity(&g)) return answer_by_gap(s, &g, &tid, a, why);
+    if (gap_severity(&g)) return answer_by_gap(s, &g, &tid, &also, a, why);
     if (tid.verdict == FOUND || (tid.asked && !isfinite(g.e.low)))
-        return answer_by_tid(s, &g, &tid, a, why);
+        return answer_by_tid(s, &g, &tid, &also, a, why);
     if (!isfinite(g.e.low)) return not_asked(s, &tid, a);
     answer_without(s, &g, &tid, a);
     return SR_OK;

@@ -231,6 +231,11 @@ static bool merges_ranks(const subject *s) {
     return s->info->ranks && strncmp(s->info->ranks, "all of ", 7) == 0;
 }
 
+/* The file says that they are not averaged over the ranks. */
+static bool keeps_own_buffers(const subject *s) {
+    return merges_ranks(s) && strstr(s->info->ranks, "buffers of rank 0");
+}
+
 /* Frozen by an option: --freeze-stats. */
 static bool freezes(const subject *s) {
     return s->trained && run_option_number(s->run, "freeze-stats") < 1;
@@ -255,8 +260,8 @@ static sr_status judge_rate(const subject *s, bool far, motion *m, sr_failure *w
     m->is = merged ? MERGED : RATE;
     m->severity = merged ? MINOR : NOTABLE;
     if (status != SR_OK || merged || m->k.high >= LEAST) return status;
-    if (!far || !merges_ranks(s)) return judge_padding(s, m, why);
-    m->is = OTHER_RANK;
+    if (!(far && merges_ranks(s)) && !keeps_own_buffers(s)) return judge_padding(s, m, why);
+    m->is = OTHER_RANK, m->severity = far ? NOTABLE : MINOR;
     return SR_OK;
 }
 
@@ -417,9 +422,9 @@ static void tell(const subject *s, const motion *m, answer *a) {
                     site);
     else if (m->is == OTHER_RANK)
         answer_says(a,
-                    "At %s the running values are those of one rank and the statistics of %s: "
+                    "At %s the running values are those of one rank and the statistics of %.*s: "
                     "tid_mean %.3g is the distance of that rank's data.",
-                    site, s->info->ranks, m->tid.value);
+                    site, (int)strcspn(s->info->ranks, ";"), s->info->ranks, m->tid.value);
     else if (m->is == BEGINS)
         answer_says(a, "At %s the running values begin to move at step %lld.", site, step);
     else if (m->is == STOPS)
@@ -487,6 +492,20 @@ static void fill(const subject *s, const motion *all, int64_t count, answer *a) 
     a->severity = worst->severity;
 }
 
+/* Why no site was judged. */
+static sr_status not_judged(const subject *s, answer *a) {
+    const sr_run_site *at;
+    const bool recorded = sr_run_has_scalar(s->run, "mu_moved");
+    for (int64_t i = 0; recorded && (at = sr_run_get_site(s->run, i)); i++)
+        if (sr_run_over_batch(at) && sr_run_uses(at, "mu") && (at->alpha <= 0 || at->alpha >= 1))
+            return answer_not_asked(a,
+                                    "alpha is %g at %s, and the number of updates, log(1 - v)/"
+                                    "log(alpha), needs one between 0 and 1",
+                                    at->alpha, at->name);
+    return answer_not_asked(a, "no mu_moved and mu_apart of %d steps at a site with a running mean",
+                            LEAST_STEPS);
+}
+
 sr_status look_momentum(const subject *s, answer *a, sr_failure *why) {
     int64_t count = 0;
     motion *all = malloc((size_t)(s->info->sites + 1) * sizeof *all);
@@ -501,8 +520,7 @@ sr_status look_momentum(const subject *s, answer *a, sr_failure *why) {
                                              : MOST;
         tell_all(s, all, count, a);
     } else if (status == SR_OK) {
-        answer_not_asked(a, "no mu_moved and mu_apart of %d steps at a site with a running mean",
-                         LEAST_STEPS);
+        status = not_judged(s, a);
     }
     free(all);
     return status;

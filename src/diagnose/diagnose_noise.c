@@ -83,21 +83,33 @@ static sr_status tell_outliers(const subject *s, const char *name, answer *a, sr
     return status;
 }
 
-sr_status look_outliers(const subject *s, answer *a, sr_failure *why) {
+/* The worst of the distances; *worst: its name, NULL: none was asked. */
+static sr_status rank_distances(const subject *s, answer *a, site_count *at, const char **worst,
+                                sr_failure *why) {
     static const char *const names[] = {"dist_mu", "dist_sigma2", "dist_psi2"};
     static const char *const titles[] = {"dist_mu deviations q99", "dist_sigma2 deviations q99",
                                          "dist_psi2 deviations q99"};
-    const char *worst = NULL;
+    *worst = NULL;
     for (int i = 0; i < 3; i++) {
         answer one = {.statistic = titles[i], .range_of = "outliers", .severity = NOTABLE};
         one.limit = healthy_limit(s, "outliers");
-        sr_status status = answer_rank(s, measure_outliers, names[i], &one, why);
+        sr_status status = answer_rank_of_several(s, measure_outliers, names[i], &one, at, why);
         if (status != SR_OK) return status;
-        if (!one.asked && (worst || a->reason[0])) continue;
-        if (worst && one.e.low <= a->e.low) continue;
-        worst = one.asked ? names[i] : NULL;
+        if (!one.asked && (*worst || a->reason[0])) continue;
+        if (*worst && one.e.low <= a->e.low) continue;
+        *worst = one.asked ? names[i] : NULL;
         *a = one;
     }
+    answer_count(s, at, a);
+    return SR_OK;
+}
+
+sr_status look_outliers(const subject *s, answer *a, sr_failure *why) {
+    const char *worst = NULL;
+    site_count *at = answer_counts(s, why);
+    const sr_status ranked = at ? rank_distances(s, a, at, &worst, why) : why->status;
+    free(at);
+    if (ranked != SR_OK) return ranked;
     if (!worst) return answer_nowhere(a, "no dist_mu, dist_psi2 of any site");
     return a->verdict == FOUND ? tell_outliers(s, worst, a, why) : SR_OK;
 }

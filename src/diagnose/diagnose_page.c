@@ -78,8 +78,9 @@ static void write_sites(const subject *s, const answer *a, char *text, size_t si
     }
     const size_t used = strlen(text);
     if (a->asked > a->shown || a->beyond > 1)
-        snprintf(text + used, size - used, "; %lld of %lld sites are beyond", (long long)a->beyond,
-                 (long long)a->asked);
+        snprintf(text + used, size - used, "; %lld of %lld sites are beyond%s",
+                 (long long)a->beyond, (long long)a->asked,
+                 a->by_others ? ", some by another statistic" : "");
 }
 
 static void write_steps(const answer *a, char *text, size_t size) {

@@ -24,8 +24,9 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "usual_high", "largest value");
     tsv_column(t, "usual_runs", "runs that the range is from; 0: none");
     tsv_column(t, "site", "worst site, - where the question is about the run");
-    tsv_column(t, "sites_asked", "sites with an estimate");
-    tsv_column(t, "sites_beyond", "sites whose interval is beyond the limit");
+    tsv_column(t, "sites_asked", "sites with an estimate of any statistic of the question");
+    tsv_column(t, "sites_beyond",
+               "sites with a statistic of the question whose interval is beyond its limit");
     tsv_column(t, "first_step", "steps that the value is from; -1: none");
     tsv_column(t, "last_step", "the last of them");
     tsv_column(t, "at_step", "first single step that it is about; -1: none");

@@ -36,8 +36,26 @@ void answer_judge(answer *a) {
         a->verdict = answer_is_beyond(a, &a->e) ? FOUND : IN_ORDER;
 }
 
+site_count *answer_counts(const subject *s, sr_failure *why) {
+    site_count *at = calloc((size_t)s->info->sites + 1, sizeof *at);
+    if (!at) sr_fail(why, SR_MEMORY, "out of memory");
+    return at;
+}
+
+void answer_count(const subject *s, const site_count *at, answer *a) {
+    const int64_t own = a->beyond;
+    a->asked = a->beyond = 0;
+    for (int64_t i = 0; i < s->info->sites; i++) a->asked += at[i].asked, a->beyond += at[i].beyond;
+    a->by_others = a->beyond > own;
+}
+
 sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, answer *a,
                       sr_failure *why) {
+    return answer_rank_of_several(s, measure, what, a, NULL, why);
+}
+
+sr_status answer_rank_of_several(const subject *s, measure_fn *measure, const void *what, answer *a,
+                                 site_count *at, sr_failure *why) {
     int64_t most = -1;
     const int64_t judged = subject_judged(s, a->statistic);
     a->from = judged < s->count ? s->step[judged] : 0;
@@ -50,8 +68,10 @@ sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, a
         if (status != SR_OK) return status;
         if (e.steps > most) most = e.steps;
         if (isnan(e.low)) continue;
+        const bool beyond = answer_is_beyond(a, &e);
         a->asked++;
-        a->beyond += answer_is_beyond(a, &e);
+        a->beyond += beyond;
+        if (at) at[i] = (site_count){true, at[i].beyond || beyond};
         insert(a, i, &e);
     }
     if (a->asked) a->e = a->top[0].e;

@@ -172,6 +172,7 @@ typedef struct answer {
     site_estimate top[SITES_SHOWN]; /* worst first */
     int shown;
     int64_t asked, beyond; /* sites; 0 asked: the question is about the run */
+    bool by_others;        /* some of those beyond are so by another statistic of the question */
     int64_t from, to;      /* steps that it is from */
     int64_t at[STEPS_SHOWN];
     int steps_shown;   /* single steps that it is about */
@@ -188,6 +189,17 @@ typedef sr_status measure_fn(const subject *s, int64_t site, const void *what, e
  * the nearer end of the interval, by the value if `once` is set. A site with NaN is not asked. */
 sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, answer *a,
                       sr_failure *why);
+/* The same for a question of several statistics: a site counts once as asked, and as beyond if any
+ * statistic is. at [sites]: what the statistics before found there. */
+typedef struct site_count {
+    bool asked, beyond;
+} site_count;
+sr_status answer_rank_of_several(const subject *s, measure_fn *measure, const void *what, answer *a,
+                                 site_count *at, sr_failure *why);
+/* a->asked and a->beyond of all the statistics. */
+void answer_count(const subject *s, const site_count *at, answer *a);
+/* [sites], for free(); NULL: out of memory. */
+site_count *answer_counts(const subject *s, sr_failure *why);
 /* The verdict about the run from a->e. */
 void answer_judge(answer *a);
 bool answer_is_beyond(const answer *a, const estimate *e);
@@ -223,6 +235,8 @@ typedef struct gap {
     double notable, severe;      /* limits, in the unit */
 } gap;
 
+/* The metric that the gap is of, with values of both kinds; NULL: none, or no batch statistics. */
+sr_status gap_metric(const subject *s, const sr_run_metric **best, sr_failure *why);
 sr_status gap_measure(const subject *s, gap *g, sr_failure *why);
 /* 0: not found. The value reaches a limit, and the interval is above zero. */
 severity gap_severity(const gap *g);
@@ -290,9 +304,12 @@ sr_status look_alpha(const subject *s, answer *a, sr_failure *why);
 sr_status look_embedding(const subject *s, answer *a, sr_failure *why);
 sr_status look_momentum(const subject *s, answer *a, sr_failure *why);
 
-/* The worst discrepancy between batch and running statistics, each against its own limit. observed:
- * the observer's mean and standard deviation; else the divisors of sites with batch statistics. */
-sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why);
+/* The worst discrepancy between batch and running statistics, each against its own limit: of mean
+ * and deviation where they are the observer's, or of what sites of batch statistics divide by
+ * themselves. */
+/* also: the other statistic of the worst, where that is found too; else not FOUND. */
+sr_status discrepancy_rank(const subject *s, bool observed, answer *a, answer *also,
+                           sr_failure *why);
 
 /* As measure_own_median; nothing where the divisor's bias alone makes tid_var. */
 measure_fn measure_discrepancy;

@@ -87,7 +87,7 @@ bool lock_file_is_held(const char *path) {
 /* -- our own --------------------------------------------------------------------------------- */
 
 sr_status lock_file_refuse(const char *path, sr_failure *why) {
-    sr_fail(why, SR_EXISTS, "%s: another process is writing this file, says %s.lock", path, path);
+    sr_fail(why, SR_EXISTS, "%s: another run is writing this file, says %s.lock", path, path);
     sr_hint(why, "if that process has ended, remove %s.lock", path);
     return SR_EXISTS;
 }

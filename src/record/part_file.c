@@ -31,13 +31,13 @@ static sr_status check_old(const char *path, bool force, sr_failure *why) {
     return SR_OK;
 }
 
-/* Rejects a file that another process is writing. Only a lock of the system is certain; with force,
- * a lock file does not count. */
+/* Rejects a file that another run is writing, in this process or another. Only a lock of the system
+ * is certain; with force, a lock file does not count. */
 static sr_status check_writer(const char *part, bool force, sr_failure *why) {
     if (!force && lock_file_is_held(part)) return lock_file_refuse(part, why);
     if (!writer_lock_is_held_by_system(part)) return SR_OK;
-    sr_fail(why, SR_EXISTS, "%s: another process is writing this file", part);
-    sr_hint(why, "use another name, or end that process");
+    sr_fail(why, SR_EXISTS, "%s: another run is writing this file", part);
+    sr_hint(why, "use another name, or end that run");
     return SR_EXISTS;
 }
 

@@ -2,7 +2,8 @@
  *
  * The gap of a run is its metric against the mean of its references, positive if the run is better.
  * References have the norm `against` of the row (default: ln in any form). Their task and placement
- * are the same, their settings the nearest. If a paper prints no gap, the published one is the
+ * are the same, their settings the nearest, and their seed is the run's if one of them has it: the
+ * deviation of gaps is that of pairs then. If a paper prints no gap, the published one is the
  * difference of its values, with their digits.
  */
 #include <limits.h>
@@ -59,20 +60,25 @@ static bool is_reference(const run_identity *r, const run_identity *of, const ch
            strcmp(r->task, of->task) == 0 && strcmp(r->placement, of->placement) == 0;
 }
 
+/* How far a run is from its reference: settings that differ, then the seed. */
+static int distance_to(const run_identity *reference, const run_identity *r) {
+    return 2 * run_distance(reference, r) + (reference->info->seed != r->info->seed);
+}
+
 static sr_status measure_gap(const grid *g, const run_identity *r, const char *against,
                              const char *metric, measurement *m, sr_failure *why) {
-    int least = INT_MAX, count = 0; /* number of settings that differ from the nearest reference */
+    int least = INT_MAX, count = 0; /* distance of the nearest references */
     double sum = 0;
     for (int i = 0; i < g->runs; i++) {
         if (!is_reference(&g->run[i], r, against)) continue;
-        const int distance = run_distance(&g->run[i], r);
+        const int distance = distance_to(&g->run[i], r);
         if (distance < least) least = distance;
     }
     measurement own;
     sr_status status = table_run_measure(r, metric, g->pick, &own, why);
     for (int i = 0; i < g->runs && status == SR_OK; i++) {
         measurement other;
-        if (!is_reference(&g->run[i], r, against) || run_distance(&g->run[i], r) > least) continue;
+        if (!is_reference(&g->run[i], r, against) || distance_to(&g->run[i], r) > least) continue;
         status = table_run_measure(&g->run[i], metric, g->pick, &other, why);
         if (status != SR_OK || other.state != MEASURED_VALUE) continue;
         sum += other.value;

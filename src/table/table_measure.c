@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/evaluations.h"
 #include "analysis/frame/site_selection.h"
 #include "analysis/runs/run_metrics.h"
 #include "base/globs.h"
@@ -71,12 +72,12 @@ sr_status table_run_metric(const run_identity *r, const char *names, run_word me
     return status;
 }
 
-/* Which evaluation is picked; -1: none has the metric. The least `by` is best; NULL: the last. */
-static int64_t pick_evaluation(const double *by, const double *value, int64_t evals) {
-    int64_t chosen = -1;
-    for (int64_t i = 0; i < evals; i++) {
-        if (!isfinite(value[i])) continue;
-        if (!by || chosen < 0 || !(by[i] >= by[chosen])) chosen = i;
+/* The evaluation with the least `by`; the last one if `by` is NULL. -1: none has the metric. */
+static int pick_evaluation(const double *by, const double *value, int evals) {
+    int chosen = -1;
+    for (int i = 0; i < evals; i++) {
+        if (!isfinite(value[i]) || (by && isnan(by[i]))) continue;
+        if (!by || chosen < 0 || by[i] < by[chosen]) chosen = i;
     }
     return chosen;
 }
@@ -97,63 +98,57 @@ sr_status table_last_value(const sr_runfile *run, const char *name, double *valu
     return status;
 }
 
-/* Without a validation loss: by[evals] so that the least is the metric's own best; NULL without a
- * direction. */
-static const double *own_order(sr_better better, const double *value, int64_t evals, double *by) {
-    for (int64_t i = 0; i < evals; i++) by[i] = better == SR_BETTER_LESS ? value[i] : -value[i];
+/* by [evals] so that the least is the metric's own best; NULL without a direction. */
+static const double *own_order(sr_better better, const double *value, int evals, double *by) {
+    for (int i = 0; i < evals; i++) by[i] = better == SR_BETTER_LESS ? value[i] : -value[i];
     return better == SR_BETTER_NEITHER ? NULL : by;
-}
-
-/* memory [2, evals]; with_loss: its first row has the validation losses. */
-static sr_status pick_in(const sr_runfile *run, const sr_run_metric *metric, table_pick pick,
-                         bool with_loss, double *memory, double *picked, sr_failure *why) {
-    const int64_t evals = sr_run_get_info(run)->evals;
-    double *loss = memory, *value = memory + evals;
-    *picked = NAN;
-    sr_status status = sr_run_eval(run, metric->name, 0, evals, value, why);
-    if (status != SR_OK) return status;
-    const double *by = with_loss ? loss : own_order(metric->better, value, evals, loss);
-    const int64_t at = pick_evaluation(pick == PICK_LAST ? NULL : by, value, evals);
-    if (at >= 0) *picked = value[at];
-    return SR_OK;
 }
 
 sr_status table_picked_value(const sr_runfile *run, const sr_run_metric *metric, table_pick pick,
                              double *value, sr_failure *why) {
-    const int64_t evals = sr_run_get_info(run)->evals;
-    const bool with_loss = sr_run_has_eval(run, "valid_loss");
+    evaluations e;
     *value = NAN;
-    if (!evals || !sr_run_has_eval(run, metric->name)) return SR_OK;
-    double *memory = malloc(2 * (size_t)evals * sizeof *memory);
-    if (!memory) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = SR_OK;
-    if (with_loss) status = sr_run_eval(run, "valid_loss", 0, evals, memory, why);
-    if (status == SR_OK) status = pick_in(run, metric, pick, with_loss, memory, value, why);
-    free(memory);
+    const sr_status status =
+        evaluations_read(&e, run, (const char *[]){"valid_loss", metric->name, NULL}, why);
+    double *loss = e.value[0], *of = e.value[1];
+    int at = -1;
+    if (status == SR_OK) at = pick_evaluation(pick == PICK_LAST ? NULL : loss, of, e.count);
+    if (status == SR_OK && at < 0) /* no validation loss at any evaluation of the metric */
+        at = pick_evaluation(own_order(metric->better, of, e.count, loss), of, e.count);
+    if (at >= 0) *value = of[at];
+    evaluations_free(&e);
     return status;
 }
 
-/* memory [2, evals] */
+/* No validation loss is finite; of PICK_LAST, the last one is not. loss [evals]: scratch */
+static sr_status has_diverged(const sr_runfile *run, table_pick pick, double *loss, bool *diverged,
+                              sr_failure *why) {
+    const int64_t evals = sr_run_get_info(run)->evals;
+    bool any = false;
+    double last = 0;
+    *diverged = false;
+    if (!sr_run_has_eval(run, "valid_loss")) return SR_OK;
+    sr_status status = sr_run_eval(run, "valid_loss", 0, evals, loss, why);
+    for (int64_t i = 0; i < evals && status == SR_OK; i++) any = any || isfinite(loss[i]);
+    if (status == SR_OK && pick == PICK_LAST)
+        status = table_last_value(run, "valid_loss", &last, why);
+    *diverged = !any || !isfinite(last);
+    return status;
+}
+
+/* memory [evals] */
 static sr_status measure_in(const run_identity *r, const char *metric, table_pick pick,
                             double *memory, measurement *m, sr_failure *why) {
-    const int64_t evals = r->info->evals;
     const sr_run_metric *declared = table_run_find_metric(r, metric);
-    double *loss = memory, value;
-    const bool with_loss = sr_run_has_eval(r->run, "valid_loss");
-    sr_status status = SR_OK;
-    if (with_loss) status = sr_run_eval(r->run, "valid_loss", 0, evals, loss, why);
-    double last = 0;
-    bool any = false;
-    for (int64_t i = 0; i < evals && with_loss && status == SR_OK; i++)
-        any = any || isfinite(loss[i]);
-    if (status == SR_OK && with_loss && pick == PICK_LAST)
-        status = table_last_value(r->run, "valid_loss", &last, why);
-    if (status == SR_OK && with_loss && (!any || !isfinite(last))) {
+    double value = NAN;
+    bool diverged;
+    sr_status status = has_diverged(r->run, pick, memory, &diverged, why);
+    if (status == SR_OK && diverged) {
         m->state = MEASURED_DIVERGED;
         return SR_OK;
     }
     if (status != SR_OK || !declared || !sr_run_has_eval(r->run, declared->name)) return status;
-    status = pick_in(r->run, declared, pick, with_loss, memory, &value, why);
+    status = table_picked_value(r->run, declared, pick, &value, why);
     if (status != SR_OK || !isfinite(value)) return status;
     *m = (measurement){MEASURED_VALUE, strcmp(metric, "bpc") == 0 ? value / log(2) : value};
     return SR_OK;
@@ -164,7 +159,7 @@ sr_status table_run_measure(const run_identity *r, const char *metric, table_pic
     const int64_t evals = r->info->evals;
     *m = (measurement){MEASURED_NONE, NAN};
     if (!evals || !metric[0]) return SR_OK;
-    double *memory = malloc(2 * (size_t)evals * sizeof *memory);
+    double *memory = malloc((size_t)evals * sizeof *memory);
     if (!memory) return sr_fail(why, SR_MEMORY, "out of memory");
     sr_status status = measure_in(r, metric, pick, memory, m, why);
     free(memory);

@@ -162,8 +162,9 @@ static sr_status note_all(const grid *g, const run_set *set, tsv *t, sr_failure 
         t, "definition",
         "tid_*: percent, at the last BN layer (--site last-bn). It comes from the final pass, else "
         "it is a mean over the last tenth of the steps. gap: difference to norm ln, or to the "
-        "row's norm. The reference runs have the same task and the nearest settings; + is "
-        "better. A gap that the paper does not print is a difference of its values");
+        "row's norm. The reference runs have the same task, the nearest settings and the run's "
+        "seed if one has it; + is better. A gap that the paper does not print is a difference of "
+        "its values");
     warn_of_units(g, set, t);
     sr_status status = note_tid_sites(g, t, why);
     for (int i = 0; i < g->rows; i++)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap.h"
 #include "room.h"
 #include "testing/check.h"
 
@@ -302,6 +303,64 @@ static void test_groups_by_hand(void **state) {
     program_free(&r);
 }
 
+static void write_signed(const char *path, double by) {
+    sr_recorder *r = run_create(program_file(path), run_options());
+    run_add_ln(r, "a0", 2, 1, 0);
+    for (int step = 1; step <= 20; step++) {
+        sr_begin_step(r, step);
+        sr_put_scalar(r, 0, SR_SCALAR_row_grad_mean, by * (20 + step));
+        run_end_step(r, step);
+    }
+    run_finish(r);
+}
+
+/* A ratio orders positive numbers alone: -2 is smaller than -1, and 1 is larger. */
+static void test_signs(void **state) {
+    (void)state;
+    static const struct {
+        double other, first;
+        const char *verdict;
+    } row[] = {{2, 1, "larger in these runs"}, {1, 2, "smaller in these runs"},
+               {1, -1, "undefined"},           {-1, 1, "undefined"},
+               {-2, -1, "undefined"},          {-1, -2, "undefined"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        write_signed("first.h5", row[i].first);
+        write_signed("second.h5", row[i].other);
+        program_result r = program_run("stat-compare first.h5 second.h5 --burn-in 0 --block 20 "
+                                       "--stat row_grad_mean --groups none");
+        assert_int_equal(r.status, 0);
+        for (int k = 0; k < BOOTSTRAP_TAILS; k++) check_text(&r, k, "verdict", row[i].verdict);
+        check_cell(&r, 0, "ratio", row[i].other / row[i].first);
+        program_free(&r);
+    }
+}
+
+/* A site that only the second run of the first group has, in either order. */
+static void test_sites_of_the_group(void **state) {
+    (void)state;
+    const char *const other = "norm = ln\nlr = 0.2\n";
+    scale = 1;
+    write_run_of(&(identity){plain, 1}, program_file("ga1.h5"), "a", 1, 20, count_up);
+    write_run_of(&(identity){plain, 2}, program_file("ga2.h5"), "a", 2, 20, count_up);
+    write_run_of(&(identity){other, 1}, program_file("gb1.h5"), "a", 2, 20, three_times);
+    write_run_of(&(identity){other, 2}, program_file("gb2.h5"), "a", 2, 20, three_times);
+    for (int turn = 0; turn < 2; turn++) {
+        program_result r = program_run("stat-compare ga%d.h5 ga%d.h5 gb1.h5 gb2.h5 --burn-in 0 "
+                                       "--block 20 --stat row_grad_var",
+                                       1 + turn, 2 - turn);
+        assert_int_equal(r.status, 0);
+        assert_int_equal(table_rows(r.out), 6);
+        check_text(&r, 0, "first_site", "a0");
+        check_cell(&r, 0, "first_runs", 2);
+        check_text(&r, 3, "first_site", "a1");
+        check_text(&r, 3, "first", "ga2.h5");
+        check_cell(&r, 3, "first_runs", 1);
+        check_cell(&r, 3, "runs", 2);
+        check_cell(&r, 3, "ratio", 3);
+        program_free(&r);
+    }
+}
+
 /* The seeds differ more than the steps of a run. Compared run by run, nearly every site is larger
  * or smaller although the methods are equal. With three seeds a side, intervals miss 1 about as
  * often as their level allows, and they detect a factor of 4. */
@@ -535,6 +594,8 @@ int main(void) {
         cmocka_unit_test(test_interval_of_maximum),
         cmocka_unit_test(test_null_and_planted),
         cmocka_unit_test(test_groups_by_hand),
+        cmocka_unit_test(test_signs),
+        cmocka_unit_test(test_sites_of_the_group),
         cmocka_unit_test(test_seeds),
         cmocka_unit_test(test_who_is_a_group),
         cmocka_unit_test(test_matching),

@@ -262,10 +262,32 @@ static void test_some_columns_at_a_time(void **state) {
     free(run);
 }
 
+/* Five sites with one statistic and one with another: the five fit, half of the six is less. */
+static void test_uneven_columns(void **state) {
+    (void)state;
+    enum { STEPS_HERE = 200, FIRST = 5 };
+    char *run = strdup(program_file("uneven.h5")), *name = "stat-lngrad", *startup = "--burn-in";
+    rng random = rng_create(5);
+    sr_recorder *r = run_create(run, run_options());
+    for (int i = 0; i <= FIRST; i++) run_add_ln(r, (char[]){'s', (char)('0' + i), 0}, 2, i, 3);
+    for (int step = 1; step <= STEPS_HERE; step++) {
+        sr_begin_step(r, step);
+        for (int i = 0; i <= FIRST; i++)
+            sr_put_scalar(r, i, i < FIRST ? SR_SCALAR_row_grad_mean : SR_SCALAR_row_grad_var,
+                          exp(rng_normal(&random)));
+        run_end_step(r, step);
+    }
+    run_finish(r);
+    expect_same_table(stat_lngrad_main, FIRST * 8 * (STEPS_HERE + 1),
+                      (char *[]){name, run, startup, "0", NULL}, FIRST + 2);
+    free(run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_theorem),   cmocka_unit_test(test_theorem_without_exact),
-        cmocka_unit_test(test_nonfinite), cmocka_unit_test(test_watched),
-        cmocka_unit_test(test_long),      cmocka_unit_test(test_some_columns_at_a_time)};
+        cmocka_unit_test(test_theorem),       cmocka_unit_test(test_theorem_without_exact),
+        cmocka_unit_test(test_nonfinite),     cmocka_unit_test(test_watched),
+        cmocka_unit_test(test_long),          cmocka_unit_test(test_some_columns_at_a_time),
+        cmocka_unit_test(test_uneven_columns)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

@@ -287,6 +287,41 @@ static void causes(void **state) {
     program_free(&r);
 }
 
+/* A run that validates both ways is not told to, whether or not the gap is what was found. */
+static void measured_beside(void **state) {
+    (void)state;
+    plan p = {"tid", 2, .offset = 0.4, .config = "norm = x\n"};
+    program_result r = check_found(&p, "inference", "minor", "c");
+    says(&r, "inference", "evaluation does not suffer from it so far");
+    advises(&r, "inference", "validation with running", false);
+    program_free(&r);
+    p.config = NULL;
+    r = advice(p);
+    advises(&r, "inference", "validation with running", false);
+    program_free(&r);
+    p.steps = 100; /* evaluations are too few */
+    r = advice(p);
+    says(&r, "inference", "valid_loss is there both ways, but not at three evaluations");
+    holds(&r, "inference", "text", "validate both ways", false);
+    advises(&r, "inference", "validation with running", false);
+    program_free(&r);
+}
+
+/* A site counts where any discrepancy is beyond its limit, and the other one is told. */
+static void both_discrepancies(void **state) {
+    (void)state;
+    program_result r = advice((plan){"both", 2, .offset = 0.8, .sigma = 1.3});
+    check_text(&r, row_of(&r, "inference"), "statistic", "tid_mean");
+    check_text(&r, row_of(&r, "inference"), "site", "c");
+    check_cell(&r, row_of(&r, "inference"), "sites_beyond", 2);
+    says(&r, "inference", ", beyond 0.216, and tid_var 0.3");
+    says(&r, "inference", " at a, beyond 0.");
+    program_free(&r);
+    r = diagnose("");
+    assert_non_null(strstr(r.out, "some by another"));
+    program_free(&r);
+}
+
 /* -- psi ------------------------------------------------------------------------------------- */
 
 /* The same distance, of the divisor: batches with more power than the running psi2. PN has one psi
@@ -298,7 +333,8 @@ static void psi_alone(void **state) {
     const int row = row_of(&r, "inference");
     check_text(&r, row, "statistic", "rel_psi");
     check_within(table_real(r.out, row, "value"), 0.3, 0.01);
-    check_cell(&r, row, "sites_asked", 1);
+    check_cell(&r, row, "sites_asked", 4); /* the others have a TID */
+    check_cell(&r, row, "sites_beyond", 1);
     says(&r, "inference", "Training divides by that as evaluation does");
     advises(&r, "inference", "PN, which", false);
     program_free(&r);
@@ -454,6 +490,8 @@ int main(void) {
         cmocka_unit_test(not_measured),
         cmocka_unit_test(nothing_to_measure),
         cmocka_unit_test(causes),
+        cmocka_unit_test(measured_beside),
+        cmocka_unit_test(both_discrepancies),
         cmocka_unit_test(unused_psi),
         cmocka_unit_test(psi_alone),
         cmocka_unit_test(psi_limit),

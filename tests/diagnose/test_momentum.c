@@ -17,10 +17,10 @@ enum { STEPS = 120, WIDTH = 8, SITES = 5 };
 typedef struct motion_plan {
     const char *ranks;  /* ranks in the file; NULL: one process */
     int first;          /* site */
-    double alpha;       /* alpha of the sites, as recorded; 0: 0.9 */
-    double momentum;    /* momentum in use; 0: 1 - alpha */
-    int updates;        /* by the same batch, per step; 0: 1 */
-    int passes;         /* batches merged into one per step; 0: 1 */
+    double alpha;       /* of the sites, as recorded; 0: 0.9 */
+    double momentum;    /* that is used; 0: 1 - alpha; 1: alpha is 0, as recorded */
+    int updates;        /* by the same batch, in a step; 0: 1 */
+    int passes;         /* batches that are merged into one of a step; 0: 1 */
     bool counted;       /* `passes` is recorded */
     int rest_to;        /* steps before this one do not move it */
     int rest_from;      /* nor steps from this one on; 0: all do */
@@ -127,7 +127,7 @@ static sr_recorder *create(const motion_plan *p, int id[3]) {
                                   .width = WIDTH,
                                   .depth = i,
                                   .eps = 1e-5,
-                                  .alpha = planted_or(p->alpha, 0.9),
+                                  .alpha = p->momentum == 1 ? 0 : planted_or(p->alpha, 0.9),
                                   .repeat = p->passes > 1 ? SR_REPEAT_MERGE : SR_REPEAT_LAST});
     if (p->silent) return r;
     id[0] = sr_declare_scalar(r, "mu_moved", "1", "", SR_PER_SITE);
@@ -411,6 +411,16 @@ static void other_rank(void **state) {
     motion_plan mixed = p;
     mixed.padded = 0.02;
     check_case(mixed, "found", "notable", "d", 1.39, 0.06, "those of one rank");
+    /* also a small distance, if the file names the buffers of rank 0 */
+    motion_plan near = p;
+    near.ranks = "all of 4; running statistics: buffers of rank 0", near.rank_offset = 0.19,
+    near.steps = 3000;
+    check_case(near, "found", "minor", "d", 0.19, 0.02,
+               "At d the running values are those of one rank and the statistics of all of 4: tid");
+    near.ranks = "all of 4"; /* of synchronized norms */
+    r = tell(near);
+    holds(&r, "momentum", "text", "one rank", false);
+    program_free(&r);
     /* a single process, or ranks with similar data, do not show it */
     motion_plan own = p;
     own.ranks = "rank 0 of 4";
@@ -428,6 +438,10 @@ static void not_asked(void **state) {
     program_free(&r);
     r = tell((motion_plan){.steps = 19, .updates = 2});
     check_text(&r, row_of(&r, "momentum"), "verdict", "not-asked");
+    program_free(&r);
+    r = tell((motion_plan){.momentum = 1});
+    check_text(&r, row_of(&r, "momentum"), "verdict", "not-asked");
+    says(&r, "momentum", "alpha is 0 at a, and the number of updates");
     program_free(&r);
 }
 

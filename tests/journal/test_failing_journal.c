@@ -262,7 +262,7 @@ static sr_status meet_lock(sr_failure *why) {
         complain("meet", "a lock that a process holds does not count");
     const sr_status status = lock_file_create(&l, sample_path("met"), ENOLCK, false, why);
     if (status == SR_OK) complain("meet", "a second lock");
-    return status == SR_EXISTS && strstr(why->text, "another process") ? SR_OK : status;
+    return status == SR_EXISTS && strstr(why->text, "another run") ? SR_OK : status;
 }
 
 static void put_lock(void) {

@@ -107,7 +107,7 @@ static void test_others(void **state) {
         if (kind == 2) assert_int_equal(symlink("/dev/null", lock_of(path)), 0);
         assert_false(lock_file_is_held(path));
         assert_int_equal(lock_file_create(&l, path, ENOLCK, true, &why), SR_EXISTS);
-        check_failure(&why, SR_EXISTS, "another process is writing this file");
+        check_failure(&why, SR_EXISTS, "another run is writing this file");
         assert_int_equal(remove(lock_of(path)), 0);
     }
 }

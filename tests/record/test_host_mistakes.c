@@ -97,6 +97,61 @@ static void test_not_finite(void **state) {
     sr_run_close(f);
 }
 
+static void put_moments(const double *variance, const double *square, const char *part) {
+    const double mean[WIDTH] = {1, 2, 3, 4};
+    sr_recorder *r = create_with(&bn);
+    sr_begin_step(r, 1);
+    sr_put_forward(r, 0,
+                   &SR_INIT(sr_forward, .rows = ROWS, .mean = mean, .variance = variance,
+                            .mean_square = square));
+    expect_refused(r, SR_USAGE, part);
+}
+
+static void put_square(sr_vector which, const char *part) {
+    sr_recorder *r = create_with(&bn);
+    sr_begin_step(r, 1);
+    sr_put_vector(r, 0, which, (const double[WIDTH]){0, NAN, 1, -2});
+    expect_refused(r, SR_USAGE, part);
+}
+
+static void end_step(sr_step row, const char *part) {
+    sr_recorder *r = create_with(&bn);
+    sr_begin_step(r, 7);
+    row.size = sizeof row;
+    sr_end_step(r, &row);
+    if (part)
+        expect_refused(r, SR_USAGE, part);
+    else
+        run_finish(r);
+}
+
+static void test_negative(void **state) {
+    (void)state;
+    static const double good[WIDTH] = {1, 0, NAN, INFINITY}, bad[WIDTH] = {1, -0.5, 2, 3};
+    put_moments(bad, good, "sr_put_forward: variance -0.5 of feature 1 at site bn is negative");
+    put_moments(good, bad, "sr_put_forward: mean square -0.5 of feature 1 at site bn is negative");
+    put_square(SR_sigma2_B, "sr_put_vector: sigma2_B -2 of feature 3 at site bn is negative");
+    put_square(SR_psi2_B, "sr_put_vector: psi2_B -2 of feature 3 at site bn is negative");
+    end_step((sr_step){.update = -5}, "sr_end_step: update -5 of step 7 is negative");
+    end_step((sr_step){.tokens = -7}, "sr_end_step: tokens -7 of step 7 is negative");
+    end_step((sr_step){.lr = -0.1}, "sr_end_step: lr -0.1 of step 7 is negative");
+    end_step((sr_step){.grad_norm = -2}, "sr_end_step: grad_norm -2 of step 7 is negative");
+    end_step((sr_step){.loss = -1, .epoch = NAN, .lr = NAN, .grad_norm = NAN}, NULL);
+}
+
+/* Also with force: the writer may be this process. */
+static void test_two_recorders_of_a_file(void **state) {
+    (void)state;
+    sr_options o = run_options();
+    sr_failure why = {0};
+    o.force = true;
+    sr_recorder *r = run_create(sample_path("both.h5"), o);
+    assert_null(sr_create(sample_path("both.h5"), &o, &why));
+    check_failure(&why, SR_EXISTS, "both.h5.part: another run is writing this file");
+    assert_string_equal(why.hint, "use another name, or end that run");
+    run_finish(r);
+}
+
 static void test_inner(void **state) {
     (void)state;
     float x[ROWS * WIDTH], dy[ROWS * WIDTH];
@@ -415,6 +470,8 @@ static void test_earlier_files(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_negative),
+        cmocka_unit_test(test_two_recorders_of_a_file),
         cmocka_unit_test(test_inner),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_singular_values),

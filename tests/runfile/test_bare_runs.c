@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "copied_run.h"
@@ -13,7 +15,21 @@
 #include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
-static int refusal; /* error of fallocate; 0: none */
+static int refusal;          /* error of fallocate; 0: none */
+static off_t asked, partial; /* bytes of its last call; bytes that it takes before it fails */
+static uint64_t available;   /* blocks that fstatvfs reports; 0: the true number */
+
+/* Overrides the system's function. */
+int fstatvfs(int fd, struct statvfs *s) {
+    static union {
+        void *object;
+        int (*call)(int, struct statvfs *);
+    } original;
+    if (!original.object) original.object = dlsym(RTLD_NEXT, "fstatvfs");
+    const int failed = original.call(fd, s);
+    if (available) s->f_bavail = available, s->f_frsize = 4096, s->f_blocks = 1 << 20;
+    return failed;
+}
 
 /* Overrides the system's function. */
 int fallocate(int fd, int mode, off_t at, off_t length) {
@@ -22,7 +38,9 @@ int fallocate(int fd, int mode, off_t at, off_t length) {
         int (*call)(int, int, off_t, off_t);
     } original;
     if (!original.object) original.object = dlsym(RTLD_NEXT, "fallocate");
+    asked = length;
     if (!refusal) return original.call(fd, mode, at, length);
+    if (partial) original.call(fd, mode, at, partial);
     return errno = refusal, -1;
 }
 
@@ -117,6 +135,53 @@ static void test_space(void **state) {
     }
 }
 
+static sr_recorder *wide_run(const char *name, int64_t size_limit, int width) {
+    sr_options o = run_options();
+    o.running = true, o.size_limit = size_limit;
+    sr_recorder *r = run_create(sample_path(name), o);
+    run_add_bn(r, "wide", width, 0, 1e-5);
+    return r;
+}
+
+/* Rows of running statistics, 256 bytes a feature, come later; nothing beyond size_limit. */
+static void test_reserved_bytes(void **state) {
+    (void)state;
+    enum { WIDTH = 50000 };
+    for (int i = 0; i < 2; i++) {
+        const int64_t limit = i == 0 ? 2000000000 : 300000;
+        sr_recorder *r = wide_run("wide.h5", limit, WIDTH);
+        check_ok(sr_begin_step(r, 1), sr_failed(r));
+        assert_in_range(asked, i == 0 ? 8 * WIDTH : limit, i == 0 ? 16 * WIDTH : limit);
+        run_end_step(r, 1);
+        run_finish(r);
+    }
+}
+
+/* Too little space is reported before fallocate; blocks of a failed call are released. */
+static void test_little_space(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    sr_recorder *r = wide_run("little.h5", 2000000000, 50000);
+    available = 20, asked = 0;
+    assert_int_equal(sr_begin_step(r, 1), SR_IO);
+    check_failure(sr_failed(r), SR_IO, "bytes for its metadata: No space left on device");
+    available = 0;
+    assert_int_equal(asked, 0);
+    assert_int_equal(sr_close(r, &run_complete, &why), SR_IO);
+
+    struct stat s;
+    r = wide_run("taken.h5", 2000000000, 50000);
+    const int left = open(sample_path("taken.h5.part"), O_RDONLY); /* after the file is removed */
+    assert_true(left >= 0);
+    refusal = ENOSPC, partial = 4 << 20;
+    assert_int_equal(sr_begin_step(r, 1), SR_IO);
+    refusal = 0, partial = 0;
+    assert_int_equal(fstat(left, &s), 0);
+    assert_in_range(s.st_blocks, 0, 1 << 9);
+    close(left);
+    assert_int_equal(sr_close(r, &run_complete, &why), SR_IO);
+}
+
 /* The first failure ends writing and releases the file; a second failure has no effect. */
 static void test_broken(void **state) {
     (void)state;
@@ -135,7 +200,9 @@ static void test_broken(void **state) {
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_sites), cmocka_unit_test(test_no_vectors),
-        cmocka_unit_test(test_reason), cmocka_unit_test(test_space), cmocka_unit_test(test_broken)};
+        cmocka_unit_test(test_no_sites),       cmocka_unit_test(test_no_vectors),
+        cmocka_unit_test(test_reason),         cmocka_unit_test(test_space),
+        cmocka_unit_test(test_reserved_bytes), cmocka_unit_test(test_little_space),
+        cmocka_unit_test(test_broken)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,7 @@ static void expect_refused(const char *path, bool resume) {
     sr_options o = options();
     o.resume = resume;
     assert_null(sample_create(path, &o, &why));
-    check_failure(&why, SR_EXISTS, "another process is writing this file");
+    check_failure(&why, SR_EXISTS, "another run is writing this file");
     assert_non_null(strstr(why.hint, ".h5.part.lock"));
 }
 

@@ -60,6 +60,25 @@ static void write_tested(const char *path, double loss) {
     run_finish(r);
 }
 
+/* Four evaluations; `apart`: the accuracy of a step has a row after its loss. */
+static void write_picked(const char *path, const double *loss, const double *accuracy, bool apart) {
+    sr_options o = run_options();
+    o.config = "norm = bn\ndata-dir = /data/mine\n", o.task = "tags", o.data = "tags";
+    sr_recorder *r = run_create(program_file(path), o);
+    run_add_bn(r, "a", 1, 1, 1e-5);
+    sr_add_metric(r, "valid_loss", "nats per tag", "", SR_BETTER_LESS);
+    sr_add_metric(r, "valid_accuracy", "percent", "", SR_BETTER_MORE);
+    for (int step = 1; step <= 4; step++) {
+        const double x = loss[step - 1], y = accuracy[step - 1];
+        sr_begin_step(r, step);
+        run_end_step(r, step);
+        if (!apart) run_put_eval(r, step, step, "valid_loss valid_accuracy", x, y);
+        if (apart && isfinite(x)) run_put_eval(r, step, step, "valid_loss", x);
+        if (apart) run_put_eval(r, step, step, "valid_accuracy", y);
+    }
+    run_finish(r);
+}
+
 static int write_runs(void **state) {
     (void)state;
     write_own(&(own_run){"ln.h5", "ln", "percent", {70, 80, 75}, {9, 4, 6}}, false, true);
@@ -103,6 +122,27 @@ static void test_gap(void **state) {
     assert_non_null(strstr(r.out, "# note: no run declares the metric bleu\n"));
     assert_null(strstr(r.out, "# warning"));
     program_free(&r);
+}
+
+/* An evaluation without a validation loss is never the best one. */
+static void test_best_evaluation(void **state) {
+    (void)state;
+    static const struct {
+        double loss[4], accuracy[4];
+        double best;
+    } row[] = {{{0.1, NAN, 0.9, 0.8}, {95, 10, 60, 65}, 95},  /* one that diverged for a moment */
+               {{0.5, 0.125, NAN, NAN}, {70, 88, 10, 9}, 88}, /* one that diverged */
+               {{NAN, 0.1, NAN, 0.3}, {30, 56, 60, 50}, 56},  /* a loss at every second one */
+               {{0.5, 0.1, 0.9, 1.0}, {20, 30, 10, 5}, 30},
+               {{NAN, NAN, NAN, NAN}, {20, 40, 30, 35}, 40}}; /* without any: the metric's own */
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int apart = 0; apart < 2; apart++) {
+            write_picked("picked.h5", row[i].loss, row[i].accuracy, apart);
+            program_result r = program_run("stat-gap picked.h5 --metric valid_accuracy");
+            assert_int_equal(r.status, 0);
+            check_cell(&r, 0, "value", row[i].best);
+            program_free(&r);
+        }
 }
 
 static void expect_refused(const char *command, int status, const char *part) {
@@ -309,12 +349,12 @@ static void test_units(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gap),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_curve),       cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_info),        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_layout),      cmocka_unit_test(test_digits),
-        cmocka_unit_test(test_layout_gaps), cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_gap),      cmocka_unit_test(test_best_evaluation),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_curve),
+        cmocka_unit_test(test_batch),    cmocka_unit_test(test_info),
+        cmocka_unit_test(test_table),    cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_digits),   cmocka_unit_test(test_layout_gaps),
+        cmocka_unit_test(test_figures),  cmocka_unit_test(test_units),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

@@ -12,6 +12,7 @@
 typedef struct toy {
     const char *path, *norm, *settings;
     double bleu, final_mean, final_var; /* NaN: no final pass */
+    uint64_t seed;
 } toy;
 
 static void write_toy(const toy *t) {
@@ -22,6 +23,7 @@ static void write_toy(const toy *t) {
     snprintf(config, sizeof config,
              "norm = %s\ndecoder-norm = ln\nplacement = pre\ndata-dir = /data/two\n%s", t->norm,
              t->settings);
+    o.seed = t->seed;
     o.model = "toy", o.data = "parallel", o.task = "pairs";
     o.config = t->settings[0] == '-' ? "" : config;
     o.force = true, o.final = isfinite(t->final_mean);
@@ -51,14 +53,37 @@ static void write_toy(const toy *t) {
 static int write_runs(void **state) {
     (void)state;
     static const toy toys[] = {
-        {"plain.h5", "bn", "lr = 0.1\n", 10, 0.25, 0.125},
-        {"plain2.h5", "bn", "lr = 0.1\n", 12, NAN, NAN},
-        {"drop.h5", "bn", "dropout = 0.5\nlr = 0.1\n", 20, NAN, NAN},
-        {"ln.h5", "ln", "lr = 0.1\n", 40, NAN, NAN},
-        {"ln-drop.h5", "ln", "lr = 0.1\ndropout = 0.5\n", 60, NAN, NAN},
+        {"plain.h5", "bn", "lr = 0.1\n", 10, 0.25, 0.125, .seed = 0},
+        {"plain2.h5", "bn", "lr = 0.1\n", 12, NAN, NAN, .seed = 0},
+        {"drop.h5", "bn", "dropout = 0.5\nlr = 0.1\n", 20, NAN, NAN, .seed = 0},
+        {"ln.h5", "ln", "lr = 0.1\n", 40, NAN, NAN, .seed = 0},
+        {"ln-drop.h5", "ln", "lr = 0.1\ndropout = 0.5\n", 60, NAN, NAN, .seed = 0},
     };
     for (size_t i = 0; i < sizeof toys / sizeof toys[0]; i++) write_toy(&toys[i]);
     return 0;
+}
+
+/* Gaps of 3 and 5 are of the pairs: the runs alone deviate by 7. */
+static void test_gap_of_seeds(void **state) {
+    (void)state;
+    static const toy toys[] = {
+        {"bn-1.h5", "bn", "lr = 0.1\n", 10, NAN, NAN, .seed = 1},
+        {"bn-2.h5", "bn", "lr = 0.1\n", 20, NAN, NAN, .seed = 2},
+        {"ln-1.h5", "ln", "lr = 0.1\n", 13, NAN, NAN, .seed = 1},
+        {"ln-2.h5", "ln", "lr = 0.1\n", 25, NAN, NAN, .seed = 2},
+    };
+    for (size_t i = 0; i < sizeof toys / sizeof toys[0]; i++) write_toy(&toys[i]);
+    program_result r =
+        program_run("stat-table bn-1.h5 bn-2.h5 ln-1.h5 ln-2.h5 --layout rbn-table1");
+    const int row = 7;
+    check_text(&r, row, "row", "Pre-BN: performance gap to Pre-LN");
+    check_cell(&r, row, "two bleu ↑", -4);
+    check_cell(&r, row, "two bleu sd", sqrt(2));
+    program_free(&r);
+    r = program_run("stat-table bn-1.h5 bn-2.h5 ln-1.h5 --layout rbn-table1"); /* 3, 7 */
+    check_cell(&r, row, "two bleu ↑", 2);
+    check_cell(&r, row, "two bleu sd", sqrt(50));
+    program_free(&r);
 }
 
 #define NAME "two bleu"
@@ -259,9 +284,12 @@ static void test_main_norm(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_absent_setting),    cmocka_unit_test(test_gap_of_absent_setting),
-        cmocka_unit_test(test_final_discrepancy), cmocka_unit_test(test_site_of_discrepancy),
-        cmocka_unit_test(test_last_bn),           cmocka_unit_test(test_main_norm)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gap_of_seeds),
+                                       cmocka_unit_test(test_absent_setting),
+                                       cmocka_unit_test(test_gap_of_absent_setting),
+                                       cmocka_unit_test(test_final_discrepancy),
+                                       cmocka_unit_test(test_site_of_discrepancy),
+                                       cmocka_unit_test(test_last_bn),
+                                       cmocka_unit_test(test_main_norm)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }

@@ -185,7 +185,8 @@ static int use(const char *path) {
     setrlimit(RLIMIT_CPU, &seconds);
     const sr_status checked = loaded_model_check(path, &weights_only, &why);
     if (checked != SR_OK && (!*why.text || strchr(why.text, '\n'))) return NO_REASON;
-    sr_status status = loaded_model_open(t, path, &(loaded_model_options){"", NULL, 1}, &other);
+    sr_status status =
+        loaded_model_open(t, path, &(loaded_model_options){.data_dir = "", .threads = 1}, &other);
     if (status == SR_OK) status = loaded_model_open_text(t, &text, &other);
     if (status == SR_OK) status = weights_write_npz(t->model, "varied.npz", true, &other);
     if (status == SR_OK) status = loaded_model_write(t, "out.ckpt", "varied", true, &other);

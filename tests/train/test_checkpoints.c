@@ -141,7 +141,7 @@ static void best_is_kept(void **state) {
         small_evals(f, metric[m], 24, value);
         sr_run_close(f);
         check_ok(loaded_model_open(&t, path_of("small-best.ckpt"),
-                                   &(loaded_model_options){"", NULL, 1}, &why),
+                                   &(loaded_model_options){.data_dir = "", .threads = 1}, &why),
                  &why);
         const int best = largest(value, 24, m ? 1 : -1);
         assert_in_range(best, 1, 22); /* or nothing was tested */
@@ -467,9 +467,9 @@ static void weights_of_the_start(void **state) {
     clean();
     small_write_pairs(6);
     sr_run_close(small_run(before, NULL, &r));
-    check_ok(
-        loaded_model_open(&from, path_of("small.h5"), &(loaded_model_options){"", NULL, 1}, &why),
-        &why);
+    check_ok(loaded_model_open(&from, path_of("small.h5"),
+                               &(loaded_model_options){.data_dir = "", .threads = 1}, &why),
+             &why);
     check_ok(weights_write_npz(from.model, path_of("start.npz"), true, &why), &why);
     loaded_model_close(&from);
     small_parse(&c, args);

@@ -47,7 +47,7 @@ static void set_digest(model *m) {
     set_result("%s", digest);
 }
 
-static const loaded_model_options plain = {"", NULL, 1};
+static const loaded_model_options plain = {.data_dir = "", .threads = 1};
 static loaded_model opened;
 
 static sr_status open_model(sr_failure *why) {

@@ -28,7 +28,9 @@ static loaded_model *open_trained(const char *name) {
     sr_failure why = {0};
     loaded_model *t = malloc(sizeof *t);
     assert_non_null(t);
-    check_ok(loaded_model_open(t, path_of(name), &(loaded_model_options){"", NULL, 1}, &why), &why);
+    check_ok(loaded_model_open(t, path_of(name),
+                               &(loaded_model_options){.data_dir = "", .threads = 1}, &why),
+             &why);
     return t;
 }
 

@@ -125,7 +125,8 @@ static void checkpoint_says_the_same(void **state) {
     sr_run_close(f);
     assert_int_equal(batches, 4);
     static loaded_model t;
-    check_ok(loaded_model_open(&t, path_of("small.h5"), &(loaded_model_options){"", NULL, 1}, &why),
+    check_ok(loaded_model_open(&t, path_of("small.h5"),
+                               &(loaded_model_options){.data_dir = "", .threads = 1}, &why),
              &why);
     check_ok(loaded_model_tid(&t, 0, mean, var, &why), &why);
     for (int i = 0; i < 4; i++) {

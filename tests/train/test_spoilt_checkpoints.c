@@ -56,7 +56,7 @@ static sr_status read_weights(sr_failure *why) {
 static sr_status open_model(sr_failure *why) {
     loaded_model t;
     const sr_status status =
-        loaded_model_open(&t, spoilt, &(loaded_model_options){"", NULL, 1}, why);
+        loaded_model_open(&t, spoilt, &(loaded_model_options){.data_dir = "", .threads = 1}, why);
     loaded_model_close(&t);
     return status;
 }

@@ -39,7 +39,8 @@ static loaded_model *train_and_open(const char *const *args) {
     assert_non_null(t);
     write_text();
     sr_run_close(small_run(args, NULL, &r));
-    check_ok(loaded_model_open(t, path_of("small.h5"), &(loaded_model_options){"", NULL, 1}, &why),
+    check_ok(loaded_model_open(t, path_of("small.h5"),
+                               &(loaded_model_options){.data_dir = "", .threads = 1}, &why),
              &why);
     check_ok(loaded_model_open_data(t, &why), &why);
     return t;
@@ -115,9 +116,9 @@ static void text_of_a_mean(void **state) {
     check_ok(loaded_model_average(t, (char *[]){t->path, t->path}, 2, &why), &why);
     check_ok(loaded_model_write(t, path_of("mean.ckpt"), "twice the same", true, &why), &why);
     same_codec(t, path_of("mean.ckpt"));
-    check_ok(
-        loaded_model_open(&mean, path_of("mean.ckpt"), &(loaded_model_options){"", NULL, 1}, &why),
-        &why);
+    check_ok(loaded_model_open(&mean, path_of("mean.ckpt"),
+                               &(loaded_model_options){.data_dir = "", .threads = 1}, &why),
+             &why);
     assert_true(mean.updates == t->updates && t->updates > 0);
     assert_int_equal(loaded_model_write(t, path_of("mean.ckpt"), "", false, &why), SR_EXISTS);
     loaded_model_close(&mean);

@@ -4,7 +4,7 @@ import math
 
 from .. import _html
 from .._watching import _sites
-from ._audit_numbers import Group, deviations, largest, length
+from ._audit_numbers import Group, Interval, deviations, largest, length
 from ._audit_report import counted, table_lines
 from ._audit_sites import Gauge
 from ._audit_state import device_of, first, moved, output_of, prefixes, seed, untouched, unwrapped
@@ -15,14 +15,20 @@ class SiteShift:
 
     name; norm; rows_a, rows_b: of a batch, mean. shift: ||mean_b - mean_a|| / ||s_a||; spread:
     ||s_b - s_a|| / ||s_a||, s^2 with the divisor n - 1 of each batch. feature, largest: where
-    |mean_b - mean_a| / s_a is largest, and (mean_b - mean_a) / s_a there.
+    |mean_b - mean_a| / s_a is largest, and (mean_b - mean_a) / s_a there. lost: numbers of
+    batches of a and b that are left out, since the input is not finite.
     """
 
     def __init__(self, name, norm, a, b):
-        self.name, self.norm = name, norm
+        self.name, self.norm, self.lost = name, norm, (a.lost, b.lost)
         self.rows_a, self.rows_b = (one.rows.mean().item() for one in (a, b))
-        weights = (a.rows - 1).clamp(min=0)
-        weights = weights if weights.sum() > 0 else a.rows
+        self.shift = self.spread = self.largest = Interval(math.nan)
+        self.feature = None
+        if len(a) and len(b):
+            self._measure(a, b)
+
+    def _measure(self, a, b):
+        weights = a.freedom
         variance = weights @ a.unbiased() / weights.sum()
         center, sigma = a.means[0], variance.sqrt()
         scale = sigma.norm().item()
@@ -49,9 +55,14 @@ class Comparison:
         self.worst = max(sites, key=_size).name
 
     def _rows(self):
-        return [{"site": site.name, "rows a": f"{site.rows_a:.6g}", "rows b": f"{site.rows_b:.6g}",
+        rows = [{"site": site.name, "rows a": f"{site.rows_a:.6g}", "rows b": f"{site.rows_b:.6g}",
                  "shift": str(site.shift), "spread": str(site.spread),
-                 "largest": f"{site.largest} at {site.feature}"} for site in self.sites]
+                 "largest": "" if site.feature is None else f"{site.largest} at {site.feature}",
+                 "note": _note(site.lost)} for site in self.sites]
+        if not any(row["note"] for row in rows):
+            for row in rows:
+                del row["note"]
+        return rows
 
     def _title(self):
         a, b = self.batches
@@ -67,6 +78,13 @@ class Comparison:
         return _html.table(self._title(), {}, self._rows())
 
 
+def _note(lost):
+    if not any(lost):
+        return ""
+    return (f"its input is not finite in {counted(lost[0], 'batch')} of a and {lost[1]} of b, which its "
+            "numbers leave out")
+
+
 def _size(site):
     return math.inf if math.isnan(site.shift.value) else site.shift.value
 
@@ -78,7 +96,7 @@ def compare(model, loader_a, loader_b, batches=50, *, call=None):
     with untouched(inner, [loader_a, loader_b]):
         found = [_measured(inner, keys, loader, batches, call) for loader in (loader_a, loader_b)]
     (a, count_a), (b, count_b) = found
-    shared = [(one, other) for one, other in zip(a, b) if len(one.moments) and len(other.moments)]
+    shared = [(one, other) for one, other in zip(a, b) if one.moments.seen and other.moments.seen]
     if not shared:
         raise ValueError("no normalization of the model is used in its forward pass")
     shared.sort(key=lambda pair: pair[0].order)

@@ -29,7 +29,7 @@ def write(audit, work, path):
     """Writes it. Moments of the batches are those with batch statistics; mu and sigma2 are the
     running statistics. Evaluations have the measures as NAME, NAME_batch and NAME_recomputed."""
     from .._recorder import Recorder
-    used = [(site, gauge) for site, gauge in zip(audit.sites, work.gauges) if len(gauge.moments)]
+    used = [(site, gauge) for site, gauge in zip(audit.sites, work.gauges) if gauge.moments.seen]
     with Recorder(path, program="statrec.audit", version=version, model=audit.model,
                   planned_steps=audit.batches, vectors_every=1, loss_reduction="mean") as recorder:
         for name, (unit, definition) in _SCALARS.items():

@@ -14,6 +14,7 @@ exact where the variance of m_k is proportional to 1/n_k. Its interval comes fro
 batches, with Student's quantile.
 """
 import functools
+import itertools
 import math
 from typing import NamedTuple
 
@@ -157,53 +158,82 @@ def largest(groups, scale):
 # -- a site -----------------------------------------------------------------------------------
 
 class Moments:
-    """Rows, means and biased variances of the batches of a site, on the CPU in double."""
+    """Rows, means and biased variances of the batches of a site, on the CPU in double. A module may
+    be called several times for a batch: each call is normalized by its own statistics, and PyTorch
+    averages these. So variances are within calls; differences of their means are not in them.
+
+    lost: number of batches with values that are not finite, which only at() has.
+    """
 
     def __init__(self):
-        self._places, self._rows, self._means, self._variances = [], [], [], []
+        self._at, self._calls, self._means, self.lost = {}, [], [], 0
 
     def add(self, place, passes):
-        """The forward passes (rows, mean, variance) of the batch with this number, as one."""
+        """The forward passes (rows, mean, variance) of the batch with this number."""
         rows, mean, variance = joined(passes)
-        self._places.append(place)
-        self._rows.append(rows)
-        self._means.append(mean.contiguous())
-        self._variances.append(variance.contiguous())
+        self._at[place] = rows, mean.contiguous(), variance.contiguous()
+        if mean.isfinite().all() and variance.isfinite().all():
+            self._calls.append(list(passes))
+            self._means.append(mean)
+        else:
+            self.lost += 1
 
     def at(self, place):
-        """(rows, mean, variance) of the batch with this number, or None."""
-        if place not in self._places:
-            return None
-        i = self._places.index(place)
-        return self._rows[i], self._means[i], self._variances[i]
+        """(rows, mean, variance) of the batch with this number, its calls as one, or None."""
+        return self._at.get(place)
 
     def __len__(self):
-        return len(self._rows)
+        return len(self._calls)
+
+    @property
+    def calls(self):
+        """Of a batch, at most."""
+        return max(map(len, self._calls), default=0)
+
+    @property
+    def seen(self):
+        """Whether there was a batch, finite or not."""
+        return len(self._at) > 0
 
     @property
     def rows(self):
         """[K]."""
-        return torch.tensor(self._rows, dtype=torch.float64, device="cpu")
+        return self._of_batches(lambda n: n)
+
+    @property
+    def freedom(self):
+        """[K]: rows without one for each call; rows where that is 0 in all batches."""
+        freedom = self._of_batches(lambda n: n - 1)
+        return freedom if freedom.sum() > 0 else self.rows
+
+    def _of_batches(self, function):
+        """[K] sums of a function of the rows of each call."""
+        return torch.tensor([sum(function(n) for n, _, _ in calls) for calls in self._calls],
+                            dtype=torch.float64, device="cpu")
 
     @property
     def means(self):
         """[K, d]."""
         return torch.stack(self._means)
 
-    @property
-    def variances(self):
-        """[K, d], biased."""
-        return torch.stack(self._variances)
-
     def unbiased(self):
         """Variances [K, d] with the divisor n - 1, as PyTorch averages them; 0 for one row."""
-        rows = self.rows[:, None]
-        return self.variances * rows / (rows - 1).clamp(min=1)
+        squares = torch.stack([sum(n * v for n, _, v in calls) for calls in self._calls])
+        return squares / self._of_batches(lambda n: n - 1).clamp(min=1)[:, None]
+
+    def apart(self, mean, sigma):
+        """[K] each: ||m - mean|| and ||sqrt(v) - sigma|| of single calls, mean over a batch's."""
+        pairs = [[((m - mean).norm().item(), (v.sqrt() - sigma).norm().item()) for _, m, v in calls]
+                 for calls in self._calls]
+        return [[math.fsum(one) / len(calls) for one in zip(*calls)] for calls in pairs]
 
     def pooled(self):
-        """Mean and unbiased variance [d] of the rows of all batches."""
-        rows, mean, variance = joined(list(zip(self._rows, self._means, self._variances)))
-        return mean, variance * rows / max(rows - 1, 1)
+        """Mean [d] of the rows of all batches, and the unbiased variance [d]: of the first calls of
+        all batches, of the second ones and so on, mean by rows."""
+        parts = [joined([call for call in calls if call is not None])
+                 for calls in itertools.zip_longest(*self._calls)]
+        rows, mean, _ = joined(parts)
+        return mean, sum(n * v * n / max(n - 1, 1) for n, _, v in parts) / rows
 
 
 def joined(passes):
@@ -222,9 +252,7 @@ def deviations(moments, variance):
     (v_k - variance) / (sqrt(v) + sqrt(variance)) with the unbiased v_k; their weighted mean is
     sqrt(v) - sqrt(variance), v the weighted mean of v_k.
     """
-    weights = (moments.rows - 1).clamp(min=0)
-    if not weights.sum() > 0:
-        weights = moments.rows
+    weights = moments.freedom
     unbiased = moments.unbiased()
     mean = weights @ unbiased / weights.sum()
     both = mean.sqrt() + variance.sqrt()

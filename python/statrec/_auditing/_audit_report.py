@@ -4,10 +4,11 @@ from html import escape
 from .. import _html
 from .._watching import _sites
 from ._audit_numbers import Interval, number
-from ._audit_score import LIMITS, NOTHING, OUTPUTS
+from ._audit_score import LIMITS, NOTHING, OUTPUTS, UNKNOWN
 from ._audit_sites import BATCH, RECOMPUTED, RUNNING
 
 _SITES = 30  # that the text shows
+_NAMED = 6  # sites that a line names
 _LOAD = "model.load_state_dict(audit.repair(), strict=False)"
 
 
@@ -33,6 +34,9 @@ def verdict(audit):
         weights = "; all weights are finite" if audit.weights_finite else ""
         return (f"{audit.verdict}: the {_named(measure)} is not finite with running statistics, "
                 f"and finite with batch statistics{weights}")
+    if audit.verdict == UNKNOWN:
+        return ("no verdict: one batch has no interval" if measure.kept else
+                f"no verdict: the {_named(measure)} is not finite with batch statistics")
     if audit.verdict == NOTHING:
         return _nothing(audit, measure)
     if measure.name == OUTPUTS:
@@ -44,8 +48,6 @@ def verdict(audit):
 
 
 def _nothing(audit, measure):
-    if audit.batches < 2:
-        return "no verdict: one batch has no interval"
     if measure.name == OUTPUTS:
         return ("nothing found: the outputs with running statistics are no further from those with "
                 f"batch statistics than those with recomputed statistics ({audit.cost})")
@@ -74,7 +76,10 @@ def explanation(audit):
     lines = []
     if audit.left_out:
         lines.append(f"not recognized: {_sites.counted(audit.left_out)} (statrec.register)")
-    if audit.verdict == NOTHING:
+    if audit.unaudited:
+        lines.append(unaudited(audit.unaudited))
+    lines += [_left_out(one, audit.batches) for one in audit.measures.values() if one.lost]
+    if audit.verdict in (NOTHING, UNKNOWN):
         return lines
     site = next((site for site in audit.sites if site.name == audit.culprit), None)
     if site is not None:
@@ -82,8 +87,24 @@ def explanation(audit):
     elif audit.tried:
         lines.append(f"culprit: none of the {counted(audit.tried, 'site')} tried closes a fifth of "
                      "the gap alone")
-    lines.append(_recomputed(audit.main))
+    lines.append(_recomputed(audit.main, any(site.overflows for site in audit.sites)))
     return lines
+
+
+def unaudited(sites):
+    """What the page has of sites that evaluate by running statistics, but not as batch norms do."""
+    names = ", ".join(f"{name} ({kind})" for name, kind in sites[:_NAMED])
+    more = f" and {len(sites) - _NAMED} more" if len(sites) > _NAMED else ""
+    return (f"not audited: {names}{more}: evaluation uses running statistics there, alike in all "
+            "regimes, but not running_mean and running_var as a BatchNorm does")
+
+
+def _left_out(measure, batches):
+    """The batches that a measure does without."""
+    numbers = ", ".join(str(place + 1) for place in measure.lost[:_NAMED])
+    more = ", ..." if len(measure.lost) > _NAMED else ""
+    return (f"{len(measure.lost)} of {counted(batches, 'batch')} left out ({numbers}{more}): the "
+            f"{_named(measure)} is not finite there with batch statistics")
 
 
 def _percent(fraction):
@@ -101,8 +122,8 @@ def _why(site, against):
     return ": " + "; ".join([*parts, *site.notes]) if parts or site.notes else ""
 
 
-def _recomputed(measure):
-    if measure.broken():
+def _recomputed(measure, overflow):
+    if measure.broken() and not overflow:
         return f"recomputed statistics: the values below; {_LOAD}"
     gap, returned = measure.cost(RUNNING, BATCH), measure.cost(RUNNING, RECOMPUTED)
     if gap.value > 0 and returned.value > 0:
@@ -114,6 +135,8 @@ def _recomputed(measure):
         text = f"recomputed statistics return nothing, {returned} of {number(gap.value)}"
     if returned.low > 0 and returned.value >= 0.5 * gap.value:
         return f"{text}: {_LOAD}"
+    if overflow:
+        return text + ", since the buffers of a site cannot hold them"
     return text + (": batches differ from each other (few rows, or rows of one kind in a batch), "
                    "and no fixed statistics are right for all of them")
 
@@ -140,9 +163,10 @@ def site_rows(audit):
 def title(audit):
     """The model and the data of the audit."""
     sites = counted(len(audit.sites), "site")
+    others = f", {len(audit.unaudited)} not audited" if audit.unaudited else ""
     return (f"audit of {audit.model}: {counted(audit.batches, 'batch')} "
             f"({audit.memory / 1e6:.3g} MB), {audit.forwards} forward passes, {sites} with running "
-            "statistics")
+            f"statistics{others}")
 
 
 # -- forms ------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from ._audit_sites import BATCH, RECOMPUTED, RUNNING
 from ._audit_state import target_of
 
 LOSS, OUTPUTS = "loss", "outputs"
-NOTHING, NOTABLE, SEVERE = "nothing", "notable", "severe"
+UNKNOWN, NOTHING, NOTABLE, SEVERE = "no verdict", "nothing", "notable", "severe"
+WORDS = (UNKNOWN, NOTHING, NOTABLE, SEVERE)  # in the order of severity
 _NATS: set[Any] = {F.cross_entropy, F.nll_loss, F.binary_cross_entropy,
                    F.binary_cross_entropy_with_logits, F.kl_div, F.gaussian_nll_loss,
                    F.poisson_nll_loss, F.ctc_loss}
@@ -25,27 +26,39 @@ LIMITS = {"nats": (0.01, 0.1), "": (0.002, 0.02), OUTPUTS: (0.02, 0.2)}
 class Measure:
     """A loss or metric. values: {regime: [number of each batch]}.
 
-    more: whether larger is better. unit: "nats", or "" where the cost is relative.
+    more: whether larger is better. unit: "nats", or "" where the cost is relative. Batches in which
+    it is not finite with batch statistics are in no mean: they compare nothing.
     """
 
     def __init__(self, name, more=False, unit=""):
         self.name, self.more, self.unit, self.values = name, more, unit, {}
 
+    @property
+    def kept(self):
+        """Numbers from 0 of the batches in which it is finite with batch statistics."""
+        return [place for place, value in enumerate(self.values[BATCH]) if math.isfinite(value)]
+
+    @property
+    def lost(self):
+        """Numbers from 0 of the other batches."""
+        return sorted(set(range(len(self.values[BATCH]))).difference(self.kept))
+
+    def of(self, regime, places=None):
+        """Its values in batches with these numbers; default: kept."""
+        return [self.values[regime][place] for place in (self.kept if places is None else places)]
+
     def mean(self, regime):
         """Interval of its mean over batches."""
-        return mean_of(self.values[regime])
+        return mean_of(self.of(regime))
 
-    def cost(self, regime, other, of=None):
-        """Interval of how much worse regime is than the other one, paired by batches. of: values for
-        the first in place of its own, from the first batches."""
+    def cost(self, regime, other):
+        """Interval of how much worse regime is than the other one, paired by batches."""
         sign = -1 if self.more else 1
-        worse = self.values[regime] if of is None else of
-        return mean_of([sign * (a - b) for a, b in zip(worse, self.values[other])])
+        return mean_of([sign * (a - b) for a, b in zip(self.of(regime), self.of(other))])
 
     def broken(self):
-        """Whether running statistics give something not finite, and batch statistics do not."""
-        return not all(map(math.isfinite, self.values[RUNNING])) and all(
-            map(math.isfinite, self.values[BATCH]))
+        """Whether running statistics give something not finite where batch statistics do not."""
+        return not all(map(math.isfinite, self.of(RUNNING)))
 
     def size(self, cost):
         """A cost in the unit of the limits: nats, or a fraction of the value."""
@@ -63,11 +76,13 @@ class Measure:
         return SEVERE if size >= severe else NOTABLE if size >= notable else NOTHING
 
     def worst(self):
-        """(word, regime that running statistics are worse than, Interval of the cost)."""
+        """(one of WORDS, regime that running statistics are worse than, Interval of the cost)."""
         if self.broken():
             return SEVERE, BATCH, Interval(math.nan)
         others = (RECOMPUTED,) if self.name == OUTPUTS else (BATCH, RECOMPUTED)
         found = [(other, self.cost(RUNNING, other)) for other in others]
+        if len(self.kept) < 2:
+            return (UNKNOWN, *found[0])
         words = [self.word(cost) for _, cost in found]
         for word in (SEVERE, NOTABLE):
             if word in words:

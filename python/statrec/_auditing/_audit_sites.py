@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from .._watching import _calls, _sums
 from ._audit_numbers import Moments
+from ._audit_probe import PAIR, statistics
 
 RUNNING, BATCH, RECOMPUTED = "running", "batch", "recomputed"
 
@@ -19,21 +20,28 @@ class Gauge:
     """A site of the model and the statistics of its input.
 
     site: of _sites.find_sites. key: beginning of its names in the state dict. mean, variance: the
-    running statistics [d] in double, or None. frozen: training normalizes by them, too. order:
-    place in the forward pass, None before the first.
+    running statistics [d] in double, or None. is_unknown: evaluation normalizes by statistics, but
+    not as batch norms do. frozen: training normalizes by them, too. order: place in the forward
+    pass, None before the first.
     """
 
     def __init__(self, site, key, training):
         self.site, self.name, self.key = site, site.name, key
         self.module, self.width = site.module, site.width
         buffers = self.module._buffers
-        self.mean, self.variance = (buffers.get(name) for name in ("running_mean", "running_var"))
+        self.mean, self.variance = (buffers.get(name) for name in PAIR)
+        read = statistics(self.module)
         self.has_running = (site.family == "sigma" and self.mean is not None
-                            and self.variance is not None)
+                            and self.variance is not None
+                            and (read is None or read.issuperset(PAIR)))
+        self.is_unknown = bool(read) and not self.has_running  # evaluation has other statistics
         if self.has_running:
             self.width = self.mean.numel()
             self.mean, self.variance = (value.detach().cpu().double().reshape(-1).clone()
                                         for value in (self.mean, self.variance))
+        of_buffers = buffers[PAIR[0]].dtype if self.has_running else torch.float64
+        self.is_narrow, self.dtype = of_buffers in _sums._HALVES, of_buffers
+        self.batch = None  # exact mean and variance of the input, in regime BATCH
         self.frozen = site.norm == "frozenbn" or training and not self.module.training
         self.updates = buffers.get("num_batches_tracked")
         self.updates = None if self.updates is None else int(self.updates)
@@ -46,11 +54,11 @@ class Gauge:
     def attach(self, counter):
         """Listens to forward passes. counter: gives the order of the sites."""
         self.counter = counter
-        if self.site.calls:
-            self._handles = [self.module.register_forward_pre_hook(self._enter),
-                             self.module.register_forward_hook(self._leave, always_call=True)]
-        else:
+        if not self.site.calls:
             self._handles = [self.module.register_forward_pre_hook(self._before, with_kwargs=True)]
+        if self.site.calls or self.is_narrow:
+            self._handles += [self.module.register_forward_pre_hook(self._enter),
+                              self.module.register_forward_hook(self._leave, always_call=True)]
 
     def detach(self):
         for handle in self._handles:
@@ -84,12 +92,19 @@ class Gauge:
         if self.measures:
             self.passes.append((layout.rows, mean.cpu().double(), variance.cpu().double()))
         if self.regime == BATCH:
+            self.batch = mean, variance
             self._put(mean, variance)
 
     def _put(self, mean, variance):
         buffers = self.module._buffers
-        for name, value in (("running_mean", mean), ("running_var", variance)):
+        for name, value in zip(PAIR, (mean, variance)):
             buffers[name].copy_(value.reshape(buffers[name].shape))
+
+    @property
+    def overflows(self):
+        """Whether the buffers cannot hold recomputed statistics."""
+        return any(bool((value.isfinite() & ~value.to(self.dtype).isfinite()).any())
+                   for value in self.recomputed or ())
 
     # -- statistics ---------------------------------------------------------------------------
 
@@ -112,7 +127,8 @@ class Gauge:
 
 
 class _Calls(TorchFunctionMode):
-    """Functional norms within a module, whose own input need not be theirs."""
+    """Functional norms within a module, whose own input need not be theirs. Where the buffers are
+    of half precision, batch statistics go around them: training computes these in float32."""
 
     def __init__(self, gauge):
         super().__init__()
@@ -121,9 +137,23 @@ class _Calls(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if function not in _calls._SIGNATURES:
             return function(*args, **(kwargs or {}))
+        gauge = self.gauge
         given = _calls._SIGNATURES[function].bind(*args, **(kwargs or {})).arguments
-        self.gauge.arrived(given["input"])
-        for name in ("running_mean", "running_var"):
-            if self.gauge.has_running and given.get(name) is not None:
-                given[name] = self.gauge.module._buffers[name].to(given[name].dtype)
+        if gauge.site.calls:
+            gauge.arrived(given["input"])
+        if not gauge.has_running or given.get(PAIR[0]) is None or given.get(PAIR[1]) is None:
+            return function(**given)
+        if gauge.is_narrow and gauge.regime == BATCH and gauge.batch is not None:
+            return _exact(function, given, gauge.batch)
+        for name in PAIR:
+            given[name] = gauge.module._buffers[name].to(given[name].dtype)
         return function(**given)
+
+
+def _exact(function, given, statistics):
+    """The norm of a tensor of half precision by these statistics, in float32."""
+    dtype = given["input"].dtype
+    wide = {name: value.float() if torch.is_tensor(value) else value
+            for name, value in given.items()}
+    wide.update((name, value.to(torch.float32)) for name, value in zip(PAIR, statistics))
+    return function(**wide).to(dtype)

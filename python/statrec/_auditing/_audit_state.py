@@ -9,6 +9,7 @@ import sys
 import torch
 from torch import nn
 
+from .._watching import _sites
 from .._watching._say import warn
 
 _GIBI = 1 << 30
@@ -95,14 +96,7 @@ def unwrapped(model):
     broadcast buffers to other processes, or run a graph that has no hooks."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"a torch.nn.Module is wanted, got {model!r:.80}")
-    wrappers = (nn.parallel.DistributedDataParallel, nn.DataParallel)
-    while True:
-        if isinstance(model, wrappers):
-            model = model.module
-        elif hasattr(model, "_orig_mod"):
-            model = model._orig_mod
-        else:
-            break
+    model = _sites.unwrapped(model)
     if any(map(nn.parameter.is_lazy, itertools.chain(model.parameters(), model.buffers()))):
         raise ValueError("the model has parameters without a shape: run it on one batch first")
     return model

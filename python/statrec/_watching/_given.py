@@ -64,10 +64,11 @@ def step_number(value, last):
         _refused(ValueError, "step: step", f"a number after {last}" if last >= 0 else "a number from 0", int(value))
 
 
-def unknown(what, name, declared, more=()):
-    """The text for a name that is none of those declared. more: further names that what() takes."""
+def unknown(what, by, name, declared, more=()):
+    """The text for a name that is none of those declared. by: the method of a run that declares one; more: further names that
+    what() takes."""
     near = nearest(name, [*declared, *more])
-    return (f"{what} was declared; declared: {', '.join(map(repr, declared)) or 'none'}"
+    return (f"{what} was declared; declared: {', '.join(map(repr, declared)) or f'none; run.{by}() declares one'}"
             + (f"; {near}" if near else ""))
 
 
@@ -75,7 +76,7 @@ def metrics(values, declared):
     """The arguments of evaluate()."""
     for name, value in values.items():
         if name not in declared:
-            raise TypeError(unknown(f"evaluate: no metric {name!r:.80}", name, declared, ("epoch",)))
+            raise TypeError(unknown(f"evaluate: no metric {name!r:.80}", "metric", name, declared, ("epoch",)))
         number(value, f"evaluate: {name}")
 
 
@@ -130,8 +131,9 @@ def watch(model, repeat, phases, every, activations_every, on_error, forward, st
 
 def step(loss, lr, tokens, epoch, grad_norm, update):
     """Arguments of Watch.step()."""
-    for name, value in (("loss", loss), ("epoch", epoch), ("grad_norm", grad_norm)):
+    for name, value in (("loss", loss), ("epoch", epoch)):
         number(value, f"step: {name}")
     number(lr, "step: lr", 0)
+    number(grad_norm, "step: grad_norm", 0)
     number(tokens, "step: tokens", 0, whole=True)
     number(update, "step: update", 0, whole=True)

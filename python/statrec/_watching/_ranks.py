@@ -5,14 +5,17 @@ DistributedDataParallel the loss that is minimised is the mean over ranks, so th
 divided by the number of ranks: they equal the sums of one process with all rows and the mean loss.
 The loss that is written is this mean, too.
 """
+import math
+
 import torch
 import torch.distributed as dist
 
 from . import _momentum, _passes
 
 _HEAD = 3    # whether nothing failed, whether there is a loss, the loss
-_COUNTS = 3  # rows, samples, padded
-_SUMS = 6    # rows of a block that are sent; the gain is rank 0's
+_NORMS = "dx_norm", "direct_norm"  # of row norms, whose squares add up
+_COUNTS = 6  # rows, samples, padded, whether there is a gain, squares of these norms
+_SUMS = _passes.GAMMA + 1  # rows of a block
 
 
 class Alone:
@@ -55,8 +58,8 @@ class Merging:
         nccl = "nccl" in str(dist.get_backend(self.group))
         return torch.device("cuda", torch.cuda.current_device()) if nccl else torch.device("cpu")
 
-    def _packed(self, sites, passes, sound, loss):
-        """[3 + sum over sites of (3 + 6 width)] doubles; the first ones are the head."""
+    def _packed(self, sites, passes, norms, sound, loss):
+        """[3 + sum over sites of (6 + 7 width)] doubles; the first ones are the head."""
         by_site = {}
         for one in passes:
             if one.rows > 0:
@@ -64,23 +67,26 @@ class Merging:
         head = float(sound), float(loss is not None), 0.0 if loss is None else loss
         parts = [torch.tensor(head, dtype=torch.float64, device="cpu")]
         for site, width in sites:
-            parts.append(self._site_part(by_site.get(id(site)), width))
+            squares = [norms.get(name, {}).get(site.name, math.nan) ** 2 for name in _NORMS]
+            parts.append(self._site_part(by_site.get(id(site)), squares, width))
         return torch.cat(parts)
 
     @staticmethod
-    def _site_part(passes, width):
+    def _site_part(passes, squares, width):
         part = torch.zeros(_COUNTS + _SUMS * width, dtype=torch.float64, device="cpu")
         if passes:
             one = _passes.merged(passes)
-            part[:_COUNTS] = torch.tensor([one.rows, one.samples, one.padded], dtype=torch.float64,
-                                          device="cpu")
+            part[:_COUNTS] = torch.tensor(
+                [one.rows, one.samples, one.padded, one.has_gamma, *squares], dtype=torch.float64,
+                device="cpu")
             part[_COUNTS:] = torch.cat([one[row] for row in range(_SUMS)])
         return part
 
-    def gather(self, sites, passes, sound, loss=None):
-        """HostPasses of all ranks, whether all are sound, and the mean of the losses that there are, or
-        None. sites: [(site, width)]."""
-        mine, device = self._packed(sites, passes, sound, loss), self._device()
+    def gather(self, sites, passes, norms, sound, loss=None):
+        """HostPasses of all ranks, their norms, whether all are sound, and the mean of the losses that
+        there are, or None. sites: [(site, width)]. norms: {"dx_norm": {site name: value}, ...} of row
+        norms; those of all ranks are NaN where one with rows has none."""
+        mine, device = self._packed(sites, passes, norms, sound, loss), self._device()
         if device.type != "cpu":
             mine = mine.pin_memory().to(device, non_blocking=True)
         everyone = mine.new_empty(self.world, mine.numel())
@@ -92,29 +98,38 @@ class Merging:
         losses = [head[2] for head in heads if head[1]]
         mean = sum(losses) / len(losses) if losses else None
         if not self.writes:
-            return [], all_sound, mean
-        gains = {id(one.site): one for one in passes}
-        found = [one for flat in everyone for one in self._unpacked(flat, sites, gains)]
-        return found, all_sound, mean
+            return [], {}, all_sound, mean
+        found, squares = [], {}
+        for flat in everyone:
+            for one, pair in self._unpacked(flat, sites):
+                found.append(one)
+                squares.setdefault(one.site.name, []).append(pair)
+        return found, self._norms(squares), all_sound, mean
 
-    def _unpacked(self, flat, sites, gains):
+    def _norms(self, squares):
+        """The norms of all ranks. squares: {site name: a pair of each rank with rows}."""
+        known = {name: pairs for name, pairs in squares.items()
+                 if not all(map(math.isnan, sum(pairs, ())))}
+        return {norm: {name: math.sqrt(sum(pair[place] for pair in pairs)) / self.world
+                       for name, pairs in known.items()} for place, norm in enumerate(_NORMS)}
+
+    def _unpacked(self, flat, sites):
+        """(HostPass, squares of its norms) of the sites with rows."""
         start = _HEAD
         for site, width in sites:
-            counts = [int(count) for count in flat[start:start + _COUNTS].tolist()]
+            rows, samples, padded, has_gamma, *squares = flat[start:start + _COUNTS].tolist()
             start += _COUNTS
-            if counts[0] > 0:
-                yield self._pass(flat[start:start + _SUMS * width], site, width, counts, gains)
+            if rows > 0:
+                counts = int(rows), int(samples), int(padded)
+                sums = flat[start:start + _SUMS * width].view(_SUMS, width)
+                yield self._pass(sums, site, width, counts, has_gamma > 0), tuple(squares)
             start += _SUMS * width
 
-    def _pass(self, sums, site, width, counts, gains):
-        block = torch.ones(_passes.GAMMA + 1, width, dtype=torch.float64, device="cpu")
-        block[:_SUMS] = sums.view(_SUMS, width)
+    def _pass(self, sums, site, width, counts, has_gamma):
+        block = sums.clone()
         block[_passes.SUM_G:_passes.SUM_GG] /= self.world
         block[_passes.SUM_GG] /= self.world ** 2
-        gain = gains.get(id(site))
-        if gain is not None:
-            block[_passes.GAMMA] = gain[_passes.GAMMA]
-        return _passes.HostPass(site, counts, block, 0, width, gain is not None and gain.has_gamma)
+        return _passes.HostPass(site, counts, block, 0, width, has_gamma)
 
 
 def choose(ranks, sites, group=None):

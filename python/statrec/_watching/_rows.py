@@ -56,7 +56,7 @@ class Rows:
         """TypeError for one that was not declared, or not so; ValueError for a site that there is not."""
         for name, value in scalars.items():
             if name not in self._scalars:
-                raise TypeError(_given.unknown(f"step: no scalar {name!r:.80}", name, self._scalars, _STEP_ARGUMENTS))
+                raise TypeError(_given.unknown(f"step: no scalar {name!r:.80}", "scalar", name, self._scalars, _STEP_ARGUMENTS))
             if (self._scalars[name][0] == "site") != isinstance(value, dict):
                 raise TypeError(f"step: {name} is one number a {self._scalars[name][0]}")
             if not isinstance(value, dict):

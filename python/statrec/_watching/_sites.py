@@ -79,6 +79,18 @@ def _fitting(name, taken):
     raise ValueError(f"no name for {name}")
 
 
+def unwrapped(model):
+    """The model within DistributedDataParallel, DataParallel and torch.compile."""
+    wrappers = (nn.parallel.DistributedDataParallel, nn.DataParallel)
+    while True:
+        if isinstance(model, wrappers):
+            model = model.module
+        elif hasattr(model, "_orig_mod"):
+            model = model._orig_mod
+        else:
+            return model
+
+
 def is_compiled(model):
     """Whether torch.compile made the model or a part of it."""
     return any(hasattr(module, "_orig_mod")

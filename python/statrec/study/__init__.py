@@ -1,7 +1,7 @@
 """`statrec study`: grids of runs, their archives, and tables of them that obey one rule.
 
-experiment.py reads the experiments, running.py runs them, archive.py keeps the runs, settings.py the settings of each
-run; rule.py is the rule, documents.py writes the tables. It needs no other package. docs/studies.md is a guide.
+experiment.py reads what is to be run, running.py runs it (child.py: one program), archive.py keeps it, settings.py the settings of each run; rule.py is the rule,
+documents.py writes the tables. It needs no other package. docs/studies.md is a guide.
 
 An experiment is a file NAME.conf: options as `statrec train -c` reads them, and lines that only a study reads:
 
@@ -21,7 +21,7 @@ repeated; one that was stopped is resumed from its newest checkpoint. yes and no
 A + too many belongs to the first of the values. The runs of all experiments in a directory have different names.
 Another program gets the options behind its words, as --OPTION VALUE (--OPTION
 and --no-OPTION for yes and no), but those that its words name as {OPTION}. It must write RUN.h5, which statrec.watch, statrec.Recorder
-and libstatrec do, and end with status 0. After a run that is complete: statrec with these words, or the
+and libstatrec do, and end with status 0: until it has, there is OUT/NAME.unended, and the run is not done. After a run that is complete: statrec with these words, or the
 program stat-NAME that they begin with, where RUN is OUT/NAME-1-ln-256; what the last command prints is
 OUT/NAME-1-ln-256-last5.tsv.
 
@@ -75,6 +75,7 @@ labels but the seed. The rule is in rule.py:
     <!-- study: split=gap-translation,gap-tags of=norm against=ln -->
     <!-- study: opening=docs/why-bn-loses.md sentences=3 -->
 
+within=X: the change that counts as none, 0.01 of metrics whose declared unit is nats.
 value=A-B is a difference of two metrics of a run; of value=A,B a row has the first that all its runs have. by="after LABEL" takes a number of what came after the runs. split= is a table of the
 parts of a difference in validation loss (split.py); opening= quotes the first sentences of a page. samples= and lines= take
 COLUMN=TEXT,... for lines with these texts alone.

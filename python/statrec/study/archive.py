@@ -6,7 +6,7 @@ import lzma
 import os
 import tarfile
 
-from .experiment import Experiment, finished, own_name, put, stop
+from .experiment import Experiment, finished, own_name, put, remove, stop, unended
 from .settings import after_key, after_text, check, difference, keep, settings_of
 
 # Run files are numbers of 4 and 8 bytes: 5 % smaller than by the preset alone
@@ -76,6 +76,8 @@ def unpack(args, experiment):
                 put(os.path.join(args.out, file), members[file])
             if files:
                 keep(args, then, name, settings, then.after)
+            if f"{name}.h5" in files:
+                remove(unended(args, name))
     check(args, experiment)
 
 

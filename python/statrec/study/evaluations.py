@@ -6,11 +6,14 @@ Both come from the run file, or from the commands after the run if its file is t
 import math
 import os
 import re
+import statistics
 
 from .experiment import after_of, state
 from .printed import lines_in, printed
 from .rule import last_third
 
+COLUMN = re.compile(r"(?P<definition>.*) \((?P<unit>[^()]*)\)(; (?P<better>less|more) is better)?")
+BESIDE = ("run", "percent", "step", "epoch") # columns of stat-curve --evals that are no metrics
 OF_BATCHES = re.compile("valid_.*_batch")
 STEEP = 1 / 3 # of the peak: here a learning rate without an end counts as low
 LAST = 0.05 # of the peak: here one that falls to its end has ended
@@ -32,11 +35,23 @@ def tables_after(args, experiment, name):
                 yield label, file.read()
 
 
+def by_step(rows):
+    """{step: {metric: value}} of the rows of stat-curve --evals. What was evaluated at one step is one evaluation."""
+    found = {}
+    for row in rows:
+        values = found.setdefault(int(row["step"]), {})
+        for column in row:
+            value = number(row[column])
+            if column not in BESIDE and (value == value or column not in values):
+                values[column] = value
+    return found
+
+
 def evaluations_in(text, metric):
     """{step: value} of a table that lists evaluations, or is one; {}: it is neither."""
     rows, _ = lines_in(text)
     if rows and {"step", metric} <= set(rows[0]) and "# program: stat-curve" in text:
-        return {int(row["step"]): number(row[metric]) for row in rows}
+        return {step: values[metric] for step, values in by_step(rows).items()}
     if len(rows) == 1 and {"steps", metric} <= set(rows[0]):
         return {int(rows[0]["steps"]): number(rows[0][metric])}
     of_checkpoint = re.search(r"^# checkpoint: .*, (\d+) updates$", text, re.M)
@@ -53,14 +68,47 @@ def kept(args, experiment, name, metric):
         one, other = (kept(args, experiment, name, part) for part in metric.split("-", 1))
         return {step: one[step] - other[step] for step in one if step in other}
     path, found = os.path.join(args.out, f"{name}.h5"), {}
-    if os.path.exists(path):
-        found = evaluations_in(printed([os.path.join(args.bin, "stat-curve"), path, "--evals"]), metric)
+    for text in of_file(args, name):
+        found = evaluations_in(text, metric)
         if OF_BATCHES.fullmatch(metric) and not numbers_in(found) and not over_batch(path):
             return kept(args, experiment, name, metric.removesuffix("_batch"))
-    for label, text in () if found else tables_after(args, experiment, name):
-        if len(experiment.after[label]) == 1: # of the run itself, not of an average
-            found.update(evaluations_in(text, metric))
+    for text in () if found else of_run_after(args, experiment, name):
+        found.update(evaluations_in(text, metric))
     return found
+
+
+def of_file(args, name):
+    """[table of a run file's evaluations], []: there is no such file."""
+    path = os.path.join(args.out, f"{name}.h5")
+    return [printed([os.path.join(args.bin, "stat-curve"), path, "--evals"])] if os.path.exists(path) else []
+
+
+def of_run_after(args, experiment, name):
+    """[text] of what came after the run itself, not after an average of its checkpoints."""
+    return [text for label, text in tables_after(args, experiment, name) if len(experiment.after[label]) == 1]
+
+
+def silent(args, experiment, name):
+    """The steps whose evaluation has no number of any metric: what it lacks was recorded, and was none."""
+    for text in of_file(args, name) or of_run_after(args, experiment, name):
+        rows = lines_in(text)[0]
+        if rows and "step" in rows[0] and "# program: stat-curve" in text:
+            return {step for step, values in by_step(rows).items() if not numbers_in(values)}
+    return set()
+
+
+def unit_of(args, experiment, name, metric):
+    """The unit that a run declares for a metric; empty: what was kept does not say."""
+    if "-" in metric:
+        units = {unit_of(args, experiment, name, part) for part in metric.split("-", 1)}
+        return " and ".join(sorted(units))
+    for text in [*of_file(args, name), *of_run_after(args, experiment, name)]:
+        rows, meaning = lines_in(text)
+        told = COLUMN.fullmatch(meaning.get(metric, ""))
+        units = [told["unit"]] if told else [row["unit"] for row in rows if row.get("name") == metric and "unit" in row]
+        if units:
+            return units[0]
+    return ""
 
 
 def over_batch(path):
@@ -80,14 +128,24 @@ def evaluations(args, experiment, name, metric):
     return numbers_in(kept(args, experiment, name, metric))
 
 
-def lost(series):
-    """Whether a metric is no longer a number at the end of a run. A metric that is recorded at some steps is NaN
-    between them, and perhaps less often towards the end: only more than twice as many as between two numbers count."""
+def diverged(args, experiment, name, metric):
+    """Whether a run says so, or the metric (best_NAME: that of which it is the best) is no number at its end."""
+    metric = metric.removeprefix("best_")
+    return state(args, name) == "diverged" or lost(kept(args, experiment, name, metric), silent(args, experiment, name))
+
+
+def lost(series, recorded=()):
+    """Whether a metric that a run has is no number at the end. recorded: steps at which NaN does not mean that it was not
+    recorded. A metric that is recorded at some steps, with gaps between a third of its numbers or more, is NaN between them, and
+    perhaps less often towards the end: only more than twice as many as between two numbers count."""
     if any(math.isinf(value) for _, value in last_third(series)):
         return True
-    gaps = "".join("x" if math.isfinite(value) else "-" for _, value in sorted(series.items())).split("x")
-    longest = max(map(len, gaps[:-1]), default=0)
-    return len(gaps) > 1 and len(gaps[-1]) > 2 * longest + (longest > 0)
+    gaps = [len(gap) for gap in "".join("x" if math.isfinite(series[step]) else "-" for step in sorted(series)).split("x")]
+    if len(gaps) == 1 or gaps[-1] == 0 or max(series) in recorded:
+        return gaps[-1] > 0
+    often = 3 * sum(map(bool, gaps[:-1])) < len(gaps) - 1
+    longest = 0 if often else max(gaps[:-1])
+    return gaps[-1] > 2 * longest + (longest > 0)
 
 
 def options_of(args, experiment, name):

@@ -215,8 +215,21 @@ def status_in(statrec, path, _written):
     return found[1] if found else "unreadable"
 
 
+def unended(args, name):
+    """The path of the mark that a run has from the begin of its program until that ends with status 0 (child.py). Runs of older
+    versions and of archives have none."""
+    return os.path.join(args.out, f"{name}.unended")
+
+
 def state(args, name):
-    """complete, diverged, interrupted, failed, unfinished, or None: not begun."""
+    """complete, diverged, interrupted, failed, unfinished, or None: not begun. A program that goes on, or failed, behind its run
+    file has not finished the run."""
+    was = state_of_files(args, name)
+    return "unfinished" if was == "complete" and os.path.exists(unended(args, name)) else was
+
+
+def state_of_files(args, name):
+    """The same of the run file alone."""
     paths = [os.path.join(args.out, name + end) for end in (".h5", ".h5.part")]
     return next((state_of_file(args, path) for path in paths if os.path.exists(path)), None)
 

@@ -6,6 +6,8 @@ import subprocess
 
 from .experiment import stop
 
+SOME = 3 # names of runs in a sentence
+
 
 def analysis(args, words, where):
     """The path of the program and its options."""
@@ -51,6 +53,12 @@ def defined(names, meaning):
 
 def named(experiments):
     return ", ".join(f"`{name}`" for name in experiments)
+
+
+def some(names):
+    """The first of them, and how many more there are."""
+    more = f" and {len(names) - SOME} more" if len(names) > SOME else ""
+    return ", ".join(names[:SOME]) + more
 
 
 def drawn(head, rows):

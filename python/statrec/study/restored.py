@@ -4,14 +4,10 @@
 site that shows whether the method has statistics over the batch: without them there is no discrepancy.
 """
 import os
-import re
 
-from .evaluations import number
+from .evaluations import BESIDE, COLUMN, number
 from .experiment import after_of, stop
 from .printed import lines_in
-
-COLUMN = re.compile(r"(?P<definition>.*) \((?P<unit>[^()]*)\)(; (?P<better>less|more) is better)?")
-BESIDE = ("run", "percent", "step", "epoch")
 
 
 def metrics_in(meaning):

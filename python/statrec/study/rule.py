@@ -117,11 +117,12 @@ def settled(found, within):
     return abs(found.change) + found.change_half <= bound
 
 
-def judge(pairs, at_end, claim=None, within=NATS, lack=""):
+def judge(pairs, at_end, claim=None, within=NATS, lack="", gone=""):
     """pairs: [{update: difference}], one per seed; None: a run of the pair diverged. at_end: the schedules of all runs
-    are at their end. claim: one of CLAIMS; None: no paper has a claim. lack: why there is no verdict in any case."""
+    are at their end. claim: one of CLAIMS; None: no paper says anything. lack: why there is no verdict in any case. gone: the runs
+    that diverged, as text."""
     if any(pair is None for pair in pairs):
-        return Judgement(len(pairs), DIVERGED, f"{sum(pair is None for pair in pairs)} of {len(pairs)} pairs")
+        return Judgement(len(pairs), DIVERGED, f"{sum(pair is None for pair in pairs)} of {len(pairs)} pairs{gone and f' ({gone})'}")
     if len(pairs) < 2:
         return Judgement(len(pairs), MISSING, "fewer than two pairs",
                          *([statistics.fmean(value for _, value in last_third(pairs[0]))] if pairs else []))

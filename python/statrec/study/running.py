@@ -11,9 +11,10 @@ import threading
 import time
 
 from .archive import check_kept, pack, unpack
-from .experiment import DONE, after_of, expanded, experiments, finished, put, remove, state, state_of_file
+from .experiment import DONE, after_of, expanded, experiments, finished, put, remove, state, state_of_files, unended
 from .settings import check_run, keep, keep_after
 
+CHILD = os.path.join(os.path.dirname(__file__), "child.py")
 SWITCHES = {"yes": "", "no": "no-"}
 
 
@@ -95,8 +96,8 @@ def has_checkpoint(args, name):
 
 
 def resumes(args, run):
-    """True: the run is resumed; else it begins."""
-    return run.was is not None and bool(run.experiment.resume if run.experiment.program else has_checkpoint(args, run.name))
+    """The run goes on; else it begins: one that failed would go on with what it failed of."""
+    return run.was not in (None, "failed") and bool(run.experiment.resume if run.experiment.program else has_checkpoint(args, run.name))
 
 
 def command(args, run):
@@ -144,12 +145,12 @@ class Runner:
         for program in list(self.programs):
             with contextlib.suppress(OSError):
                 if again:
-                    program.kill()
+                    os.killpg(program.pid, signal.SIGKILL) # each has a session of its own
                 else:
                     program.terminate()
 
     def call(self, words, log, output=None):
-        """(exit status, output). Programs get no signals of the terminal: stop() hands them on."""
+        """(exit status, what it printed). Programs get no signals of the terminal: stop() hands them on, and stopped is set."""
         environment = dict(os.environ)
         if self.args.jobs > 1:
             environment.setdefault("OMP_NUM_THREADS", str(threads_each(self.args)))
@@ -166,23 +167,25 @@ class Runner:
             program.terminate()
         printed, _ = program.communicate()
         self.programs.discard(program)
-        if self.stopped:
-            raise Stopped
         return program.returncode, printed
 
     def make(self, run, log):
         """The exit status of the program that makes the run."""
         for label in run.experiment.after: # of another run
             remove(after_of(self.args, run.name, label))
-        if run.experiment.program and not run.experiment.resume:
+        goes_on = resumes(self.args, run)
+        if run.experiment.program and not goes_on:
             for end in (".h5", ".h5.part"):
                 remove(os.path.join(self.args.out, run.name + end))
-        if not resumes(self.args, run):
+        if not goes_on:
             keep(self.args, run.experiment, run.name, run.settings)
-        status, _ = self.call(command(self.args, run), log)
-        path = os.path.join(self.args.out, f"{run.name}.h5")
-        if run.experiment.program and status and state_of_file(self.args, path) == "complete":
-            os.replace(path, os.path.join(self.args.out, f"{run.name}.failed.h5"))
+        put(unended(self.args, run.name), b"")
+        status, _ = self.call([sys.executable, "-I", CHILD, unended(self.args, run.name), *command(self.args, run)], log)
+        if self.stopped:
+            raise Stopped
+        if status and state_of_files(self.args, run.name) == "complete":
+            path = os.path.join(self.args.out, run.name)
+            os.replace(f"{path}.h5", f"{path}.failed.h5")
         return status
 
     def make_after(self, run, log):
@@ -195,6 +198,8 @@ class Runner:
                 words = words if re.fullmatch(r"stat-[a-z]+", words[0]) else ["statrec", *words]
                 program = os.path.join(self.args.bin, words[0])
                 status, printed = self.call([program, *expanded(self.args, run.name, words[1:])], log, subprocess.PIPE)
+                if self.stopped:
+                    raise Stopped
                 if status:
                     return
             keep_after(self.args, run.experiment, run.name, label)

@@ -37,7 +37,7 @@ class Split(Verdict):
         lacking = [name for name in self.experiments if name not in there]
         if not rows:
             return None
-        return [*drawn([*names, "pairs", *PARTS, "verdict"], rows), "", f"Nats, minus {self.against} with the same seed. The verdict is "
+        return [*drawn([*names, "pairs", *PARTS, "verdict"], rows), "", f"{'Nats' if self.in_nats else 'In the unit of the loss'}, minus {self.against} with the same seed. The verdict is "
                 f"about the difference.{f' No pair yet: {named(lacking)}.' if lacking else ''}", ""]
 
 

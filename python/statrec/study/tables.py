@@ -8,10 +8,10 @@ import statistics
 
 from .rule import half_width
 from .archive import unpack
-from .evaluations import kept, lost
+from .evaluations import diverged
 from .experiment import DONE, Experiment, after_of, beside, finished, state, stop
 from .restored import restored
-from .printed import analysis, defined, drawn, lines_in, named, number_in, printed, split_words
+from .printed import analysis, defined, drawn, lines_in, named, number_in, printed, some, split_words
 
 NOTE, DAGGER = ".note", "†" # plots/published.tsv: a doubt about a value
 
@@ -151,20 +151,20 @@ class Table:
             if value not in meaning:
                 stop(f"{self.where}: {self.by[0]} has no column {value!r}")
         experiment_of_run = {name: experiment_of(args, labels["experiment"], self.where) for name, labels in runs}
-        numbers = {value: self._numbers(runs, {
-            name: None if self._diverged(args, name, experiment_of_run[name], value) else number_in(found[name], value) if name in found
-            else float("nan") for name in done}) for value in self.values}
+        alone = {value: {name: self._number(args, name, experiment_of_run[name], found, value) for name in done} for value in self.values}
+        self.gone = list(dict.fromkeys(run_of(name) for each in alone.values() for name in each if each[name] is None))
+        numbers = {value: self._numbers(runs, alone[value]) for value in self.values}
         cells, rows, columns = self._cells(runs, numbers)
         usual = max(map(len, cells.values()), default=1)
         self.pooled = self._pooled(runs)
         return [*self._drawn(cells, rows, columns, usual), "",
                 *self._told(args, *(len({run_of(name) for name in names}) for names in (done, dict(runs))), usual, meaning)]
 
-    def _diverged(self, args, name, experiment, value):
-        """Also where the metric itself is no number at the end: its best value is one."""
-        if state(args, run_of(name)) == "diverged":
-            return True
-        return self.by == ["stat-table"] and lost(kept(args, experiment, name, value.removeprefix("best_")))
+    @staticmethod
+    def _number(args, name, experiment, found, value):
+        """None: the run diverged, also where the metric itself is no number at the end: its best value is one."""
+        number = number_in(found[name], value) if name in found else math.nan
+        return None if math.isinf(number) or diverged(args, experiment, run_of(name), value) else number
 
     def _numbers(self, runs, numbers):
         """{name: number of its cell}, of the runs that have one."""
@@ -214,10 +214,11 @@ class Table:
         """The notes below the table."""
         over = f"; mean ± 95 % interval of {usual} runs" if usual > 1 else "; one run each"
         over += f" (with all {' and '.join(self.pooled)})" if self.pooled else ""
+        gone = f" Diverged: {some(self.gone)}." if self.gone else ""
         less = f", minus {self.against} with the same seed" if self.against else ""
         programs = self._programs(args) if self.by == ["after"] else [" ".join(self.by)]
         by = "" if programs == ["stat-table"] else f", by {' and '.join(f'`{name}`' for name in programs)}"
-        return [f"{defined(self.values, meaning)}{less}{by}{over}. {done} of {planned} runs of {named(self.experiments)}.", ""]
+        return [f"{defined(self.values, meaning)}{less}{by}{over}. {done} of {planned} runs of {named(self.experiments)}.{gone}", ""]
 
 
 class Figure:

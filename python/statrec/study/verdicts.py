@@ -7,11 +7,11 @@ import os
 import re
 import statistics
 
-from .evaluations import kept, lost, number, numbers_in, rate_text
+from .evaluations import diverged, kept, number, numbers_in, rate_text, unit_of
 from .rule import CLAIMS, DIVERGED, MISSING, NATS, NOTHING, SHORT, Judgement, apart, half_width, judge
-from .experiment import after_of, note, state, stop
+from .experiment import after_of, note, stop
 from .tables import check_labels, experiment_of, lines_of, runs_of, sample_of, table_after
-from .printed import drawn, lines_in, named, number_in, split_words
+from .printed import drawn, lines_in, named, number_in, some, split_words
 
 NATS_NAME = r"(valid|train|test)_(loss|nll)(_batch)?"
 SHOWN = 3 # rows of a table against a bound
@@ -44,15 +44,13 @@ class Verdict:
         self.values, self.digits = given.pop("value", "").split(","), given.pop("digits", "3")
         self.less, self.claim = given.pop("less", ""), given.pop("claim", None)
         self.by, self.pick = given.pop("by", "").split(), given.pop("pick", None)
-        within = given.pop("within", None)
+        within, self.in_nats = given.pop("within", None), False
         self.only, self.done = {key: value.split(",") for key, value in given.items()}, 0
         if not (self.of and self.against and all(self.values) and self.digits.isdigit()):
             self._usage()
         if self.by[:1] == ["after"] and len(self.by) != 2 or self.claim not in (None, *CLAIMS) or self.pick not in (None, "last") or ":" not in (self.less or ":"):
             self._usage()
-        if within is None and not self.by and not all(IN_NATS.fullmatch(value) for value in self.values):
-            stop(f"{where}: within=X is wanted: {','.join(self.values)} is not in nats, where {NATS} counts as no change")
-        self.within = self._bound(within)
+        self.within, self.own_bound = self._bound(within), within is not None
 
     def _bound(self, text):
         bound = NATS if text is None else number(text)
@@ -96,16 +94,30 @@ class Verdict:
                 cell.pairs.append(pair)
         return list(found.values()), experiment
 
+    def _take_units(self, args, cells, experiment):
+        """Stops where the bound that counts as no change is of another unit than the metrics."""
+        used = {(value, unit_of(args, experiment[name], name, value)) for value in self.values for cell in cells
+                for pair in cell.pairs for name in pair}
+        other = sorted((value, unit) for value, unit in used
+                       if not (re.match(r"nats\b", unit) if unit else IN_NATS.fullmatch(value)))
+        if other and not self.own_bound:
+            value, unit = other[0]
+            stop(f"{self.where}: within=X is wanted, the change of {value} that counts as none: "
+                 f"{f'its unit is {unit!r}, ' if unit else 'it is '}not in nats, where {NATS} does")
+        self.in_nats = not other
+
     def _series(self, args, experiment, name, metric):
         """{step: value} of a run, None: it diverged."""
-        found = None if state(args, name) == "diverged" else kept(args, experiment[name], name, metric)
-        return None if found is None or lost(found) else numbers_in(found)
+        gone = diverged(args, experiment[name], name, metric)
+        return None if gone else numbers_in(kept(args, experiment[name], name, metric))
 
     def _metric(self, args, cell, experiment):
-        """The first of the metrics that all runs of a row have, else the first of all: metrics are not mixed."""
+        """The first of the metrics that all runs of a row have, and some run a number of, else the first of all: metrics are not
+        mixed."""
         names = {name for pair in cell.pairs for name in pair}
         for metric in self.values:
-            if all(self._series(args, experiment, name, metric) != {} for name in names):
+            series = [kept(args, experiment[name], name, metric) for name in names]
+            if all(series) and any(map(numbers_in, series)):
                 return metric
         return self.values[0]
 
@@ -134,26 +146,37 @@ class Verdict:
             found.append({step: sum(sign * each[step] for sign, each in zip(signs, series)) for step in common})
         return found, lack
 
+    def gone(self, args, cell, experiment):
+        """The runs of a row that diverged."""
+        metric = self.values[0] if self.by else self._metric(args, cell, experiment)
+        names = dict.fromkeys(name for pair in cell.pairs for name in pair)
+        return [name for name in names if diverged(args, experiment[name], name, metric)]
+
     def judged(self, args):
         """[(Cell, Judgement, text about the learning rate)]."""
         cells, experiment = self.cells(args)
         found = []
+        if not self.by:
+            self._take_units(args, cells, experiment)
         for cell in cells:
             if self.by:
-                found.append((cell, self._judged_statistic(args, cell), None))
+                found.append((cell, self._judged_statistic(args, cell, experiment), None))
                 continue
             rates = dict(rate_text(args, experiment[name], name)[::-1] for pair in cell.pairs for name in pair)
             ended = bool(rates) and all(rates.values())
             pairs, lack = self.differences(args, cell, experiment)
             there = [pair for pair in pairs if pair != {}]
-            judgement = judge(there, ended, self.claim, self.within, lack)
+            judgement = judge(there, ended, self.claim, self.within, lack, some(self.gone(args, cell, experiment)))
             if pairs and not there:
                 judgement = Judgement(0, NOTHING, self.lacking(args, cell, experiment))
             found.append((cell, judgement, "; ".join(sorted(rates))))
         return found
 
-    def _judged_statistic(self, args, cell):
+    def _judged_statistic(self, args, cell, experiment):
         """Judges by the interval alone: the statistic covers the training, or its end."""
+        gone = self.gone(args, cell, experiment)
+        if gone:
+            return judge([None if set(pair) & set(gone) else {} for pair in cell.pairs], False, gone=some(gone))
         pairs = [pair for pair in cell.pairs if all(os.path.exists(self._source(args, name)) for name in pair)]
         numbers = [self._statistic(args, pair[0]) - self._statistic(args, pair[1]) for pair in pairs]
         gone = sum(not math.isfinite(value) for value in numbers)
@@ -205,7 +228,7 @@ class Verdict:
 
     def _below(self):
         less = f", less that difference where {self.less.replace(':', ' is ')}" if self.less else ""
-        unit = " in nats" if not self.by and all(IN_NATS.fullmatch(value) for value in self.values) else ""
+        unit = " in nats" if self.in_nats else ""
         what = " or ".join(f"`{value}`" for value in self.values) + unit
         by, within = (f" by `{' '.join(self.by)}`", "") if self.by else ("", f" A change within ± {self.within:g} counts as none.")
         return f"{what}{by}, minus {self.against} with the same seed{less}.{within} {named(self.experiments)}."
@@ -246,8 +269,10 @@ class Paired(Verdict):
         super().__init__([word for word in words if not word.startswith("since=")], where)
 
     def joined(self, args):
-        """{labels of a row: [{step: difference}]} of the pairs, evaluations of one seed joined."""
+        """{labels of a row: [{step: difference}]} of the pairs, evaluations of one seed joined; the runs that diverged, whose
+        pairs are not among them."""
         cells, experiment = self.cells(args)
+        gone = [name for cell in cells for name in self.gone(args, cell, experiment)]
         names, found = [name for name in self.names(cells) if self.of == name or name != "experiment"], {}
         for cell in cells:
             for pair, series in zip(cell.pairs, self.differences(args, cell, experiment)[0]):
@@ -255,10 +280,10 @@ class Paired(Verdict):
                              if run == pair[0] and "seed" in labels), "")
                 row = found.setdefault(" ".join(cell.labels.get(name, "–") for name in names), {})
                 row.setdefault(seed, {}).update(series or {})
-        return {label: list(pairs.values()) for label, pairs in found.items()}
+        return {label: list(pairs.values()) for label, pairs in found.items()}, gone
 
     def lines(self, args):
-        found, digits = self.joined(args), int(self.digits)
+        (found, gone), digits = self.joined(args), int(self.digits)
         if not found:
             return None
         updates = sorted({update for pairs in found.values() for pair in pairs for update in pair})
@@ -277,7 +302,7 @@ class Paired(Verdict):
         head = ["update"] + [text for label in found for text in [label, *(
             [f"{label}, change since {self.since}"] if self.since else [])]]
         return [*drawn(head, rows), "", f"`{self.values[0]}`, minus {self.against} with the same seed, at each evaluation that was "
-                f"kept. {named(self.experiments)}.", ""]
+                f"kept. {named(self.experiments)}.{f' Without the pairs of {some(gone)}: diverged.' if gone else ''}", ""]
 
 
 class _Lines:

@@ -34,7 +34,8 @@ sr_status series_summaries(const series *s, int count, int64_t first, int64_t ro
     for (int at = 0, n; at < count && status == SR_OK; at += n) {
         int alike = order[at].s.source == FROM_SCALARS ? 1 : count - at; /* are read together */
         while (at + alike < count && order[at + alike].s.stat == order[at].s.stat) alike++;
-        n = columns_together(rows, alike);
+        n = columns_together(rows, alike); /* equal parts of fewer series may be larger */
+        n = n < most ? n : most;
         for (int i = 0; i < n; i++) together[i] = order[at + i].s;
         status = series_read_all(together, n, first, rows, b.value, NULL, why);
         if (status == SR_OK) columns_summarise(&b, n, rows, range, found);

@@ -332,6 +332,7 @@ sr_status recorder_declare(sr_recorder *r) {
     w->sync_flushes = r->options.sync == SR_SYNC_FLUSH;
     w->sync_end = r->options.sync != SR_SYNC_NONE;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
+    w->size_limit = r->options.size_limit;
     char room[PATH_MAX];
     const char *const part = part_file_at(r, r->part, room);
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK &&
@@ -375,6 +376,23 @@ bool sr_wants_vectors(const sr_recorder *r) {
     return r && r->in_step && r->failure.status == SR_OK && r->keeps_vectors;
 }
 
+/* Rejects negative values; NaN: not known. */
+static sr_status check_row(sr_recorder *r, const sr_step *row) {
+    const struct {
+        const char *name;
+        double value;
+    } least_zero[] = {{"update", (double)row->update},
+                      {"tokens", (double)row->tokens},
+                      {"lr", row->lr},
+                      {"grad_norm", row->grad_norm}};
+    for (size_t i = 0; i < sizeof least_zero / sizeof *least_zero; i++)
+        if (least_zero[i].value < 0)
+            return sr_fail(&r->failure, SR_USAGE,
+                           "%s: sr_end_step: %s %.15g of step %lld is negative", r->path,
+                           least_zero[i].name, least_zero[i].value, (long long)r->step);
+    return SR_OK;
+}
+
 sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
     const double began = recorder_clock();
     sr_step row = {0};
@@ -382,7 +400,7 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
     if (!r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_end_step outside a step", r->path);
     if (abi_struct_take(&row, sizeof row, given, "sr_end_step: sr_step", &r->failure) != SR_OK ||
-        raw_end_step(r) != SR_OK || put_step_end(r) != SR_OK)
+        check_row(r, &row) != SR_OK || raw_end_step(r) != SR_OK || put_step_end(r) != SR_OK)
         return recorder_check(r);
     if (writer_keep(&r->writer, writer_put_spectra(&r->writer, r->step, &r->failure)) != SR_OK)
         return recorder_check(r);

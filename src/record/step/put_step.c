@@ -22,12 +22,32 @@ sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows) {
     return SR_OK;
 }
 
+sr_status put_step_squares(sr_recorder *r, int site, const char *call, const char *name,
+                           const double *value) {
+    for (int64_t k = 0; k < r->site[site].width; k++) {
+        if (!(value[k] < 0)) continue;
+        sr_fail(&r->failure, SR_USAGE, "%s: %s: %s %g of feature %lld at site %s is negative",
+                r->path, call, name, value[k], (long long)k, r->site[site].name);
+        sr_hint(&r->failure, "put 0 if it is rounding");
+        return SR_USAGE;
+    }
+    return SR_OK;
+}
+
+/* True for a mean of squares over a batch, which no method makes negative. */
+static bool is_square(sr_vector which) {
+    return which == SR_sigma2_B || which == SR_psi2_B;
+}
+
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value) {
     const site_state *s = recorder_site(r, site, "sr_put_vector");
     if (!s) return recorder_check(r);
     /* Without a family xhat is undefined, and these sums would have no scalars. */
     static const uint32_t sums =
         1u << SR_sum_g | 1u << SR_sum_gx | 1u << SR_nu | 1u << SR_Gamma_t | 1u << SR_Lambda_t;
+    if (is_square(which) && value &&
+        put_step_squares(r, site, "sr_put_vector", run_vectors[which].name, value) != SR_OK)
+        return SR_USAGE;
     const bool is_sum = (int)which >= 0 && which < SR_VECTOR_COUNT && (sums >> which & 1);
     if (s->family != SR_FAMILY_NONE || r->site[site].observed || !is_sum)
         return recorder_put_vector(r, site, which, value);

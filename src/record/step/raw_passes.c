@@ -16,6 +16,7 @@
 #include "base/containers/vector.h"
 #include "record/recorder_state.h"
 #include "record/site_arguments.h"
+#include "record/step/put_step.h"
 #include "runfile/abi_struct.h"
 #include "statrec/moments.h"
 
@@ -184,6 +185,10 @@ sr_status sr_put_forward(sr_recorder *r, int site, const sr_forward *from) {
                        r->path, (long long)f.rows, (long long)f.samples, (long long)f.padded,
                        f.mean && f.variance && f.mean_square ? "" : ", a moment missing",
                        r->site[site].name);
+    if (f.rows > 0 &&
+        (put_step_squares(r, site, "sr_put_forward", "variance", f.variance) != SR_OK ||
+         put_step_squares(r, site, "sr_put_forward", "mean square", f.mean_square) != SR_OK))
+        return SR_USAGE;
     raw_pass *p = push_pass(r, site);
     if (!p) return recorder_check(r);
     const int64_t width = r->site[site].width;

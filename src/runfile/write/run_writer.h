@@ -57,10 +57,10 @@ typedef struct run_writer {
     run_layout layout;
     run_embedding *embedding; /* [embeddings]; owned by the caller */
     int embeddings;
-    int64_t flush_steps;
-    bool sync_flushes, sync_end; /* fsync after every flush; at the end of the run */
-    bool ready;                  /* all datasets are declared */
-    bool broken;                 /* a write failed: no more calls of HDF5 */
+    int64_t flush_steps, size_limit; /* size_limit: of what is reserved; 0: none */
+    bool sync_flushes, sync_end;     /* fsync after every flush; at the end of the run */
+    bool ready;                      /* all datasets are declared */
+    bool broken;                     /* a write failed: no more calls of HDF5 */
 
     h5_id step_set[RUN_STEPS], scalar_set[SR_SCALAR_COUNT], vector_set[SR_VECTOR_COUNT],
         vector_step_set;

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "journal/writer_lock.h"
@@ -91,15 +93,40 @@ void writer_free(run_writer *w) {
     *w = (run_writer){0};
 }
 
-/* Reserves space for the metadata, so that a full disk is reported before HDF5 caches anything. */
-static sr_status reserve_space(run_writer *w, sr_failure *why) {
+/* Bytes of the metadata, which precede the first step; rows come later. */
+static int64_t metadata_bytes(const run_writer *w) {
     run_layout l = w->layout;
-    l.planned_steps = 0;
-    int fd = h5_descriptor(w->file);
-    off_t bytes = run_project(&l, 0) + RESERVE_SPARE;
-    if (fd < 0 || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) == 0) return SR_OK;
-    if (errno != ENOSPC && errno != EDQUOT) return SR_OK; /* unsupported by the file system */
-    return sr_fail(why, SR_IO, "%s: %s", w->path, strerror(errno));
+    l.planned_steps = 0, l.running = false;
+    const int64_t bytes = run_project(&l, 0) + RESERVE_SPARE;
+    return w->size_limit > 0 && bytes > w->size_limit ? w->size_limit : bytes;
+}
+
+/* True if the file system has these bytes free, or does not report it. */
+static bool is_free(int fd, int64_t bytes) {
+    struct statvfs s;
+    if (fstatvfs(fd, &s) != 0 || s.f_blocks == 0 || s.f_frsize == 0) return true;
+    return (uint64_t)bytes / s.f_frsize <= s.f_bavail;
+}
+
+/* Releases blocks after the end of the file. */
+static void release_spare(int fd) {
+    struct stat s;
+    if (fstat(fd, &s) != 0 || ftruncate(fd, s.st_size) != 0) return;
+}
+
+/* Reserves space for the metadata, so that a full disk is reported before HDF5 caches anything.
+ * Checks the free space first: a failing fallocate may take all of it for a moment. */
+static sr_status reserve_space(run_writer *w, sr_failure *why) {
+    const int fd = h5_descriptor(w->file);
+    const int64_t bytes = metadata_bytes(w);
+    int wrong = 0;
+    if (fd >= 0 && !is_free(fd, bytes))
+        wrong = ENOSPC;
+    else if (fd >= 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) != 0)
+        wrong = errno, release_spare(fd);
+    if (wrong != ENOSPC && wrong != EDQUOT) return SR_OK; /* or unsupported by the file system */
+    return sr_fail(why, SR_IO, "%s: %lld bytes for its metadata: %s", w->path, (long long)bytes,
+                   strerror(wrong));
 }
 
 /* append_steps holds the steps while HDF5 writes them, so HDF5 must not cache them. */
