@@ -28,6 +28,10 @@ void text_append(char *text, size_t size, const char *separator, const char *mor
     snprintf(text + used, size - used, "%s%s", used ? separator : "", more);
 }
 
+bool run_is_trained(const sr_run_info *info) {
+    return info->program && strcmp(info->program, "statrec train") == 0;
+}
+
 void run_counts(const sr_runfile *run, run_word what) {
     static const char begin[] = "nats per ";
     const sr_run_metric *m;
