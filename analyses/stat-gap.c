@@ -36,6 +36,7 @@
 #include "analysis/frame/stat_program.h"
 #include "analysis/gap_split_table.h"
 #include "analysis/runs/replicates.h"
+#include "analysis/runs/run_config.h"
 #include "analysis/runs/run_metrics.h"
 #include "base/globs.h"
 #include "table/table.h"
@@ -141,7 +142,8 @@ static sr_status read_result(const settings *s, const sr_runfile *run, const ste
 static bool same_task(const sr_run_info *a, const sr_run_info *b) {
     static const char *const key[] = {"data-dir", "source", "target"};
     if (strcmp(a->model, b->model) != 0 || strcmp(a->data, b->data) != 0) return false;
-    for (int i = 0; i < 3; i++) {
+    const bool trained = run_is_trained(a) && run_is_trained(b);
+    for (int i = 0; i < 3 && trained; i++) {
         char one[512], other[512];
         options_line_value(a->config, key[i], one, sizeof one);
         options_line_value(b->config, key[i], other, sizeof other);

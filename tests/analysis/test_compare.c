@@ -29,7 +29,7 @@ static void write_run_of(const identity *who, const char *path, const char *name
     sr_failure why = {0};
     double state[64] = {0};
     char site[64][16];
-    o.program = "test";
+    o.program = "statrec train";
     o.version = "1";
     o.force = true;
     o.config = who->config;

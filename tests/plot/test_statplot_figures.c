@@ -23,7 +23,7 @@ static sr_recorder *create(const short_run *run) {
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     sr_failure why = {0};
-    o.program = "test";
+    o.program = "statrec train";
     o.model = "toy";
     o.data = run->data;
     o.task = "test";

@@ -45,6 +45,7 @@ bool run_has_option(const sr_runfile *run, const char *key) {
     const char *config = sr_run_get_info(run)->config;
     option_line l;
     run_word counts;
+    if (!run_is_trained(sr_run_get_info(run))) return false;
     if (!options_find_line(config, key, (int)strlen(key), &l)) return false;
     if (options_left_out(config)) return true;
     run_counts(run, counts);

@@ -19,7 +19,7 @@ bool run_is_trained(const sr_run_info *info);
 /* The unit of /steps/tokens, from the units of the metrics: "image" if the first loss is in nats
  * per image. "" if no metric has such a unit. */
 void run_counts(const sr_runfile *run, run_word what);
-/* True if the run had this option and used it. */
+/* True if a run of `statrec train` had this option and used it. */
 bool run_has_option(const sr_runfile *run, const char *key);
 /* Its value without quotes and escapes, cut to size; "" where the run has none. */
 void run_option(const sr_runfile *run, const char *key, char *value, size_t size);
