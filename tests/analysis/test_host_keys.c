@@ -47,6 +47,7 @@ static void keys_are_settings(void **state) {
     check_group("train.py", "lr = 1\ntarget = a\n", "lr = 1\ntarget = b\n", false);
     check_group("train.py", "lr = 1\nseed = 1\n", "lr = 1\nseed = 2\n", true);
     check_group("statrec train", "lr = 1\npairs = 1000\n", "lr = 1\npairs = 5000\n", true);
+    check_group("statrec study", "lr = 1\npairs = 1000\n", "lr = 1\npairs = 5000\n", true);
 }
 
 static void expect_identity(const char *config, const char *norm, const char *settings) {

@@ -29,7 +29,8 @@ void text_append(char *text, size_t size, const char *separator, const char *mor
 }
 
 bool run_is_trained(const sr_run_info *info) {
-    return info->program && strcmp(info->program, "statrec train") == 0;
+    const char *program = info->program ? info->program : "";
+    return strcmp(program, "statrec train") == 0 || strcmp(program, "statrec study") == 0;
 }
 
 void run_counts(const sr_runfile *run, run_word what) {

@@ -41,7 +41,7 @@ void run_set_note_vectors(const run_set *set, const char *what, tsv *table);
  * more for each. A host may leave gaps in its numbers, or count tokens. */
 sr_status run_nth_step(const sr_runfile *run, int64_t n, int64_t *step, sr_failure *why);
 /* Last step of a burn-in of that many passes. `statrec train` numbers passes, also in a copy of
- * later steps alone. In runs of other programs recorded steps are passes, whatever their numbers. */
+ * later steps alone. In runs of other programs recorded steps are passes, however numbered. */
 sr_status run_burn_in_end(const sr_runfile *run, int64_t passes, int64_t *step, sr_failure *why);
 /* Last step of the run, 0 for an empty run. Percent of training is 100 * step / last step. */
 sr_status run_last_step(const sr_runfile *run, int64_t *last, sr_failure *why);
