@@ -135,8 +135,8 @@ typedef struct compared {
     double exact[BOOTSTRAP_TAILS], low[BOOTSTRAP_TAILS], high[BOOTSTRAP_TAILS];
 } compared;
 
-/* Of fewer blocks an interval is too short (docs/definitions.md, Comparison). Intervals over several
- * runs are wide enough. */
+/* Of fewer blocks an interval is too short (docs/definitions.md, Comparison). Intervals over
+ * several runs are wide enough. */
 enum { FEW_BLOCKS = 20 };
 
 static bool has_few_blocks(const group_sample *g) {

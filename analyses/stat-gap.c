@@ -18,8 +18,8 @@
  *
  * Intervals cover replicates, runs that differ only in the seed (replicates.c): Student's interval
  * for the mean of the group. Gaps are paired by the references of the runs; runs that share some
- * have that of Cochran and Cox (paired_interval). A single run has no interval: its file does not show the
- * variation between runs.
+ * have that of Cochran and Cox (paired_interval). A single run has no interval: its file does not
+ * show the variation between runs.
  *
  * --split prints where runs lose (gap_split.c): training, generalization and discrepancy, whose sum
  * is the difference of the metric. The first run and its replicates are the references; each other

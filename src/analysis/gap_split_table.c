@@ -1,8 +1,8 @@
 /* The rows of stat-gap --split: a row per group of replicates and evaluation, or its last third.
  *
  * Values are means over the pairs of a group. Intervals (95 %) are those of paired_interval
- * (bootstrap.h). The mean of one pair's last third has the interval over its evaluations, which does
- * not cover other seeds.
+ * (bootstrap.h). The mean of one pair's last third has the interval over its evaluations, which
+ * does not cover other seeds.
  */
 #include "analysis/gap_split_table.h"
 

@@ -21,9 +21,9 @@
  * (95 %). Student's distribution function is Abramowitz and Stegun 26.7.3 and 26.7.4.
  *
  * Pairs that share references (Cochran and Cox, Experimental Designs, 1957, 4.14): the mean
- * difference has the variance a + b, a from n runs and b from k references. t is the mean of t_{n-1}
- * and t_{k-1}, weighted with a and b. Welch's t has few degrees of freedom where k is small, and its
- * intervals are too short (10 runs, 2 references: 91 % instead of 95 %).
+ * difference has the variance a + b, a from n runs and b from k references. t is the mean of
+ * t_{n-1} and t_{k-1}, weighted with a and b. Welch's degrees of freedom are too uncertain where k
+ * is small, and intervals are too short (10 runs, 2 references: 91 % instead of 95 %).
  */
 
 #include "analysis/bootstrap/bootstrap.h"
@@ -113,7 +113,7 @@ void student_interval(const double *value, int n, double *low, double *high) {
     *high = mean + half;
 }
 
-/* -- pairs that share references ----------------------------------------------------------------- */
+/* -- pairs that share references ------------------------------------------------------------- */
 
 sr_status pairs_values_make(pairs_values *p, int n, sr_failure *why) {
     *p = (pairs_values){.difference = malloc((size_t)(2 * n + 1) * sizeof(double)),

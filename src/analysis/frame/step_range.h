@@ -21,8 +21,8 @@ typedef struct step_window {
 
 /* The first step of the second half of a training that ends with step `last`. */
 int64_t second_half_from(int64_t last);
-/* startup: "auto" or a number of recorded steps. phase: "all", "first-half", "second-half", steps "FROM:TO",
- * or a phase of the learning rate: its number from 1, or "last". */
+/* startup: "auto" or a number of recorded steps. phase: "all", "first-half", "second-half", steps
+ * "FROM:TO", or a phase of the learning rate: its number from 1, or "last". */
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
                       const char *phase, sr_failure *why);
 /* Writes a `# steps:` line: every table lists the steps it used. */

@@ -13,8 +13,8 @@ typedef char run_word[RUN_WORD];
 /* Appends to a text, after the separator if it is not empty; cuts the text to the size. */
 void text_append(char *text, size_t size, const char *separator, const char *more);
 
-/* True for runs of `statrec train`, also for their evaluations that `statrec study` restores from an
- * archive, with their configuration. Other programs may use names of its options for something
+/* True for runs of `statrec train`, also for their evaluations that `statrec study` restores from
+ * an archive, with their configuration. Other programs may use names of its options for something
  * else. */
 bool run_is_trained(const sr_run_info *info);
 /* The unit of /steps/tokens, from the units of the metrics: "image" if the first loss is in nats
