@@ -71,6 +71,7 @@ typedef struct comparison {
     compare_pair *pair; /* [pairs] by statistic: a dataset has all sites */
     int64_t pairs;
     group_sample *first; /* [pairs] of the first group, by row, without `drawn` */
+    FILE *spool;         /* results */
 } comparison;
 
 static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
@@ -135,9 +136,17 @@ static sr_status interval(const settings *s, const group_sample *x, const group_
 typedef struct compared {
     int run, runs; /* runs 0: the group has no such series */
     int64_t site, count, nonfinite, block;
-    bool enough;
+    bool enough, few_blocks;
     double exact[BOOTSTRAP_TAILS], low[BOOTSTRAP_TAILS], high[BOOTSTRAP_TAILS];
 } compared;
+
+/* Of fewer blocks an interval is too short (docs/definitions.md, Comparison). Intervals over
+ * several runs are wide enough. */
+enum { FEW_BLOCKS = 20 };
+
+static bool has_few_blocks(const group_sample *g) {
+    return g->runs == 1 && g->drawn && g->count < FEW_BLOCKS * g->block;
+}
 
 static sr_status compare_group(const comparison *p, const group_sample *x, const group_sample *y,
                                compared *c, sr_failure *why) {
@@ -150,6 +159,7 @@ static sr_status compare_group(const comparison *p, const group_sample *x, const
                     .nonfinite = y->nonfinite,
                     .block = y->block,
                     .enough = x->drawn && y->drawn};
+    c->few_blocks = c->enough && (has_few_blocks(x) || has_few_blocks(y));
     sr_status status = SR_OK;
     for (int i = 0; i < BOOTSTRAP_TAILS && status == SR_OK; i++) {
         c->exact[i] = y->exact[i], c->low[i] = c->high[i] = NAN;
@@ -245,6 +255,23 @@ static sr_status print_spooled(const comparison *p, int spool, sr_failure *why) 
         }
     free(of);
     return status;
+}
+
+static sr_status note_few_blocks(const comparison *p, sr_failure *why) {
+    int64_t few = 0;
+    for (int64_t row = 0; row < p->pairs; row++)
+        for (int g = 1; g < p->runs.groups.count; g++) {
+            compared c;
+            if (pread(fileno(p->spool), &c, sizeof c, spool_place(p, row, g)) != sizeof c)
+                return spool_failed(why);
+            few += c.runs && c.few_blocks;
+        }
+    if (few)
+        tsv_note(p->table, "note",
+                 "%lld of the intervals come from a single run of less than %d blocks (columns "
+                 "steps, block): they are too short",
+                 (long long)(BOOTSTRAP_TAILS * few), FEW_BLOCKS);
+    return SR_OK;
 }
 
 static int64_t longest_run(const comparison *p) {
@@ -437,22 +464,25 @@ static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
     return SR_FORMAT;
 }
 
-static sr_status print_pairs(stat_table *t, sr_failure *why) {
-    const comparison *p = t->state;
+/* Before the table, whose notes depend on the results. */
+static sr_status compare_pairs(comparison *p, sr_failure *why) {
     const int64_t most = batch_most(p);
-    FILE *spool = tmpfile();
     progress line;
-    sr_status status = spool ? SR_OK : spool_failed(why);
+    p->spool = tmpfile();
+    sr_status status = p->spool ? SR_OK : spool_failed(why);
     progress_begin(&line, "stat-compare", "series", p->pairs, !isatty(STDERR_FILENO));
     for (int64_t at = 0, n; at < p->pairs && status == SR_OK; at += n) {
         n = batch_size(p, at, most);
-        status = spool_batch(p, &(compare_batch){p->pair + at, n}, fileno(spool), why);
+        status = spool_batch(p, &(compare_batch){p->pair + at, n}, fileno(p->spool), why);
         progress_show(&line, at + n, NULL);
     }
     progress_end(&line);
-    if (status == SR_OK) status = print_spooled(p, fileno(spool), why);
-    if (spool) fclose(spool);
-    return status;
+    return status == SR_OK ? note_few_blocks(p, why) : status;
+}
+
+static sr_status print_pairs(stat_table *t, sr_failure *why) {
+    const comparison *p = t->state;
+    return print_spooled(p, fileno(p->spool), why);
 }
 
 static sr_status choose(stat_table *t, sr_failure *why) {
@@ -492,13 +522,14 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     if (!p->first) return sr_fail(why, SR_MEMORY, "out of memory");
     const int64_t pairs = count_pairs(p, p->pair, p->pairs);
     note_method(p, pairs, p->table);
-    return pairs ? SR_OK : nothing_in_common(p, why);
+    return pairs ? compare_pairs(p, why) : nothing_in_common(p, why);
 }
 
 static void release(stat_table *t) {
     comparison *p = t->state;
     run_groups_free(&p->runs.groups);
     site_matching_free(&p->runs.places);
+    if (p->spool) fclose(p->spool);
     free(p->pair);
     free(p->first);
 }

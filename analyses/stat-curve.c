@@ -387,7 +387,7 @@ static sr_status rows_of_window(const group *g, const sr_runfile *run, const ste
     for (int64_t i = 0; i < all && status == SR_OK; i++) {
         double step = 0;
         status = g->read(run, "step", i, 1, &step, why);
-        if (window->first > 1 && step < (double)window->first)
+        if (window->first > window->begin && step < (double)window->first)
             ++*first;
         else
             *count += step <= (double)window->last;

@@ -17,8 +17,9 @@
  * burn-in.
  *
  * Intervals cover replicates, runs that differ only in the seed (replicates.c): Student's interval
- * for the mean of the group. Gaps are paired by the references of the runs. A single run has no
- * interval: its file does not show the variation between runs.
+ * for the mean of the group. Gaps are paired by the references of the runs; runs that share some
+ * have that of Cochran and Cox (paired_interval). A single run has no interval: its file does not
+ * show the variation between runs.
  *
  * --split prints where runs lose (gap_split.c): training, generalization and discrepancy, whose sum
  * is the difference of the metric. The first run and its replicates are the references; each other
@@ -35,6 +36,7 @@
 #include "analysis/frame/stat_program.h"
 #include "analysis/gap_split_table.h"
 #include "analysis/runs/replicates.h"
+#include "analysis/runs/run_config.h"
 #include "analysis/runs/run_metrics.h"
 #include "base/globs.h"
 #include "table/table.h"
@@ -140,7 +142,8 @@ static sr_status read_result(const settings *s, const sr_runfile *run, const ste
 static bool same_task(const sr_run_info *a, const sr_run_info *b) {
     static const char *const key[] = {"data-dir", "source", "target"};
     if (strcmp(a->model, b->model) != 0 || strcmp(a->data, b->data) != 0) return false;
-    for (int i = 0; i < 3; i++) {
+    const bool trained = run_is_trained(a) && run_is_trained(b);
+    for (int i = 0; i < 3 && trained; i++) {
         char one[512], other[512];
         options_line_value(a->config, key[i], one, sizeof one);
         options_line_value(b->config, key[i], other, sizeof other);
@@ -177,22 +180,36 @@ typedef struct replicates {
     double low[INTERVALS], high[INTERVALS];
 } replicates;
 
-/* scratch [set->count] */
+/* A reference's gap to itself is 0 by definition, not by measurement. */
+static double measured_gap(const result *all, int i) {
+    return all[i].reference == i ? NAN : all[i].gap;
+}
+
+/* As the gap counts it: more is better. */
+static double signed_value(const result *r) {
+    return r->metric && r->metric->better == SR_BETTER_LESS ? -r->value : r->value;
+}
+
+/* scratch: of all runs */
 static replicates replicates_of(const run_groups *groups, const run_set *set, const result *all,
-                                int group, double *scratch) {
+                                int group, const pairs_values *scratch) {
     replicates found = {0};
     for (int q = 0; q < INTERVALS; q++) {
         found.runs = 0;
         for (int i = 0; i < set->count; i++) {
             const result *r = &all[i];
-            /* a reference's gap to itself is 0 by definition, not by measurement */
-            const double gap = r->reference == i ? NAN : r->gap;
             if (groups->of[i] != group) continue;
-            scratch[found.runs++] = q == OF_GAP   ? gap
-                                    : q == OF_TID ? r->tid[0] + r->tid[1]
-                                                  : r->value;
+            const int at = found.runs++;
+            scratch->difference[at] = q == OF_GAP   ? measured_gap(all, i)
+                                      : q == OF_TID ? r->tid[0] + r->tid[1]
+                                                    : r->value;
+            scratch->of_reference[at] = signed_value(&all[r->reference]);
+            scratch->reference[at] = r->reference;
         }
-        student_interval(scratch, found.runs, &found.low[q], &found.high[q]);
+        if (q == OF_GAP)
+            paired_interval(scratch, found.runs, &found.low[q], &found.high[q]);
+        else
+            student_interval(scratch->difference, found.runs, &found.low[q], &found.high[q]);
     }
     return found;
 }
@@ -203,6 +220,23 @@ typedef struct comparison {
     run_groups groups;
     gap_splits splits;
 } comparison;
+
+/* Notes groups whose runs share references. scratch: of all runs */
+static void note_shared(const comparison *c, stat_table *t, const pairs_values *scratch) {
+    for (int group = 0; group < c->groups.count; group++) {
+        int pairs = 0, first = 0;
+        double low, high;
+        for (int i = 0; i < t->set->count; i++) {
+            if (c->groups.of[i] != group || isnan(measured_gap(c->result, i))) continue;
+            if (!pairs) first = i;
+            scratch->difference[pairs] = scratch->of_reference[pairs] = 0;
+            scratch->reference[pairs++] = c->result[i].reference;
+        }
+        const int references = paired_interval(scratch, pairs, &low, &high);
+        gap_note_shared(&t->table, t->set->path[first], t->set->path[c->result[first].reference],
+                        pairs, references);
+    }
+}
 
 /* -- the table ------------------------------------------------------------------------------- */
 
@@ -285,15 +319,15 @@ static sr_status print_rows(stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     const comparison *c = t->state;
     if (s->split[0]) return gap_splits_rows(&c->splits, t, s->split, why);
-    double *scratch = malloc((size_t)t->set->count * sizeof *scratch);
-    if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 0; i < t->set->count; i++) {
+    pairs_values scratch;
+    sr_status status = pairs_values_make(&scratch, t->set->count, why);
+    for (int i = 0; i < t->set->count && status == SR_OK; i++) {
         const replicates group =
-            replicates_of(&c->groups, t->set, c->result, c->groups.of[i], scratch);
+            replicates_of(&c->groups, t->set, c->result, c->groups.of[i], &scratch);
         print_row(&t->table, t->set, c->result, i, &group);
     }
-    free(scratch);
-    return SR_OK;
+    pairs_values_free(&scratch);
+    return status;
 }
 
 /* -- the program ------------------------------------------------------------------------------ */
@@ -339,7 +373,12 @@ static sr_status compare_runs(stat_table *t, sr_failure *why) {
         if (m->better == SR_BETTER_MORE) r[i].gap = more;
     }
     status = run_groups_make(&c->groups, set, false, why);
-    if (status == SR_OK) run_groups_describe(&c->groups, set, &t->table);
+    if (status != SR_OK) return status;
+    run_groups_describe(&c->groups, set, &t->table);
+    pairs_values scratch;
+    status = pairs_values_make(&scratch, set->count, why);
+    if (status == SR_OK) note_shared(c, t, &scratch);
+    pairs_values_free(&scratch);
     return status;
 }
 

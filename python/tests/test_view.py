@@ -190,6 +190,17 @@ class Runs(InDirectory):
     def test_burn_in(self):
         self.assertEqual(source.Run(NLP).burn_in, 90)
         self.assertEqual(source.Run(CV).burn_in, 44)
+        self.assertEqual(source.Run(CV).burn_in_end, 44)
+
+    def test_burn_in_of_a_host(self):
+        """It counts recorded steps, whatever their numbers."""
+        with statrec.Recorder("tokens.h5") as recorder:
+            recorder.add_site("a", norm="bn", width=1, eps=1e-5, alpha=0.5)
+            for n in range(1, 11):
+                recorder.begin_step(1000 * n)
+                recorder.end_step(update=n, tokens=1, loss=1.0)
+        self.assertEqual(source.Run("tokens.h5").burn_in, 7)
+        self.assertEqual(source.Run("tokens.h5").burn_in_end, 7000)
 
     def test_vectors(self):
         run = source.Run(EVERY)

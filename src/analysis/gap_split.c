@@ -56,25 +56,37 @@ static sr_status read_run(evaluations *e, const sr_runfile *run, const char *met
     return evaluations_read(e, run, name, why);
 }
 
+/* Cuts the values of an evaluation into parts: part[p][at]. */
+static void put_parts(double *const *part, int at, const double *value) {
+    part[GAP_TRAINING][at] = value[OF_TRAINING];
+    part[GAP_GENERALIZATION][at] = value[OF_BATCH] - value[OF_TRAINING];
+    part[GAP_DISCREPANCY][at] = value[OF_RUNNING] - value[OF_BATCH];
+    part[GAP_TOTAL][at] = value[OF_RUNNING];
+}
+
 /* Appends evaluation i of the run less evaluation k of the reference. */
 static void add_evaluation(gap_split *split, const evaluations *run, int i,
                            const evaluations *reference, int k, double sign) {
     const int at = split->count++;
-    double by[VALUES];
-    for (int v = 0; v < VALUES; v++) by[v] = sign * (run->value[v][i] - reference->value[v][k]);
+    double by[VALUES], own[VALUES];
+    for (int v = 0; v < VALUES; v++) {
+        own[v] = sign * reference->value[v][k];
+        by[v] = sign * (run->value[v][i] - reference->value[v][k]);
+    }
     split->step[at] = run->step[i];
     split->epoch[at] = run->epoch[i];
-    split->part[GAP_TRAINING][at] = by[OF_TRAINING];
-    split->part[GAP_GENERALIZATION][at] = by[OF_BATCH] - by[OF_TRAINING];
-    split->part[GAP_DISCREPANCY][at] = by[OF_RUNNING] - by[OF_BATCH];
-    split->part[GAP_TOTAL][at] = by[OF_RUNNING];
+    put_parts(split->part, at, by);
+    put_parts(split->of_reference, at, own);
 }
 
 static sr_status allocate(gap_split *split, int64_t count, sr_failure *why) {
-    double *memory = malloc((2 + GAP_PARTS) * (size_t)(count + 1) * sizeof *memory);
+    double *memory = malloc((2 + 2 * GAP_PARTS) * (size_t)(count + 1) * sizeof *memory);
     if (!memory) return sr_fail(why, SR_MEMORY, "out of memory");
     split->step = memory, split->epoch = memory + count;
-    for (int p = 0; p < GAP_PARTS; p++) split->part[p] = memory + (2 + p) * count;
+    for (int p = 0; p < GAP_PARTS; p++) {
+        split->part[p] = memory + (2 + p) * count;
+        split->of_reference[p] = memory + (2 + GAP_PARTS + p) * count;
+    }
     return SR_OK;
 }
 

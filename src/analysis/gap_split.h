@@ -19,6 +19,8 @@ typedef struct gap_split {
     double last;             /* the last of these steps; NaN: none */
     double *step, *epoch;    /* [count] */
     double *part[GAP_PARTS]; /* [count], positive where `run` is worse; NaN where not recorded */
+    double
+        *of_reference[GAP_PARTS]; /* [count], the reference's own: the run's is the sum of both */
 } gap_split;
 
 /* metric: a validation metric that both runs declare, with a direction. Free it after a failure

@@ -1,8 +1,8 @@
 /* The rows of stat-gap --split: a row per group of replicates and evaluation, or its last third.
  *
- * Values are means over the pairs of a group. Intervals (95 %) are Student's over the pairs. The
- * mean of one pair's last third has the interval over its evaluations, which does not cover other
- * seeds.
+ * Values are means over the pairs of a group. Intervals (95 %) are those of paired_interval
+ * (bootstrap.h). The mean of one pair's last third has the interval over its evaluations, which
+ * does not cover other seeds.
  */
 #include "analysis/gap_split_table.h"
 
@@ -139,7 +139,10 @@ static int keep_steps(gap_split *s, const gap_split *of) {
         if (k == of->count || of->step[k] != s->step[e]) continue;
         s->step[kept] = s->step[e];
         s->epoch[kept] = s->epoch[e];
-        for (int p = 0; p < GAP_PARTS; p++) s->part[p][kept] = s->part[p][e];
+        for (int p = 0; p < GAP_PARTS; p++) {
+            s->part[p][kept] = s->part[p][e];
+            s->of_reference[p][kept] = s->of_reference[p][e];
+        }
         kept++;
     }
     return s->count = kept;
@@ -169,6 +172,37 @@ static int keep_common(gap_splits *g, stat_table *t, int group) {
     return first ? first->count : 0;
 }
 
+void gap_note_shared(tsv *table, const char *first, const char *reference, int pairs,
+                     int references) {
+    if (references == pairs) return;
+    if (references > 1)
+        tsv_note(table, "intervals",
+                 "%s: its %d pairs share %d references: intervals of Cochran and Cox over the runs "
+                 "and the "
+                 "distinct references",
+                 first, pairs, references);
+    else
+        tsv_note(table, "intervals",
+                 "%s: its %d pairs share one reference, %s, whose seed does not average out: no "
+                 "intervals. Give references of other seeds",
+                 first, pairs, reference);
+}
+
+static void note_shared(const gap_splits *g, stat_table *t, int group) {
+    int pairs = 0, references = 0, first = NO_REFERENCE;
+    for (int i = 0; i < t->set->count; i++) {
+        if (!is_pair_of(g, i, group)) continue;
+        bool seen = false;
+        for (int k = 0; k < i; k++)
+            seen = seen || (is_pair_of(g, k, group) && g->reference[k] == g->reference[i]);
+        if (!pairs++) first = i;
+        references += !seen;
+    }
+    if (pairs)
+        gap_note_shared(&t->table, t->set->path[first], t->set->path[g->reference[first]], pairs,
+                        references);
+}
+
 /* Reads the pairs; fails without a pair or without an evaluation in common. */
 static sr_status read_pairs(gap_splits *g, stat_table *t, bool by_settings, sr_failure *why) {
     const run_set *set = t->set;
@@ -183,8 +217,10 @@ static sr_status read_pairs(gap_splits *g, stat_table *t, bool by_settings, sr_f
         if (status == SR_OK) note_batches(t, i, &g->split[i]);
     }
     int common = 0;
-    for (int group = 0; group < g->groups.count && status == SR_OK; group++)
+    for (int group = 0; group < g->groups.count && status == SR_OK; group++) {
         common += keep_common(g, t, group);
+        note_shared(g, t, group);
+    }
     if (status != SR_OK || common) return status;
     if (pairs)
         return sr_fail(why, SR_FORMAT,
@@ -227,21 +263,25 @@ typedef struct split_row {
     double step, epoch, mean[GAP_PARTS], low[GAP_PARTS], high[GAP_PARTS];
 } split_row;
 
-/* Mean of evaluations first to end - 1 of each pair. scratch [runs] */
+/* Mean of evaluations first to end - 1 of each pair. scratch: of all runs */
 static split_row split_row_of(const gap_splits *g, const stat_table *t, int group, int first,
-                              int end, double *scratch) {
+                              int end, const pairs_values *scratch) {
     const gap_split *only = NULL;
     split_row row = {0};
     for (int p = 0; p < GAP_PARTS; p++) {
         row.pairs = 0;
         for (int i = 0; i < t->set->count; i++) {
             if (!is_pair_of(g, i, group)) continue;
-            if (!only) only = &g->split[i];
-            scratch[row.pairs++] = column_mean(g->split[i].part[p] + first, end - first);
+            const gap_split *split = &g->split[i];
+            if (!only) only = split;
+            const int at = row.pairs++;
+            scratch->difference[at] = column_mean(split->part[p] + first, end - first);
+            scratch->of_reference[at] = column_mean(split->of_reference[p] + first, end - first);
+            scratch->reference[at] = g->reference[i];
         }
-        row.mean[p] = column_mean(scratch, row.pairs);
+        row.mean[p] = column_mean(scratch->difference, row.pairs);
         if (row.pairs > 1)
-            student_interval(scratch, row.pairs, &row.low[p], &row.high[p]);
+            paired_interval(scratch, row.pairs, &row.low[p], &row.high[p]);
         else
             student_interval(only->part[p] + first, end - first, &row.low[p], &row.high[p]);
     }
@@ -258,11 +298,11 @@ static int common_evaluations(const gap_splits *g, const stat_table *t, int grou
 
 /* The first step from which on the mean total stays above 0, by its interval if it has one. */
 static double loses_from(const gap_splits *g, const stat_table *t, int group, int count,
-                         double *scratch) {
+                         const pairs_values *scratch) {
     double from = NAN;
     for (int e = count - 1; e >= 0; e--) {
         const split_row row = split_row_of(g, t, group, e, e + 1, scratch);
-        if (!((row.pairs > 1 ? row.low : row.mean)[GAP_TOTAL] > 0)) break;
+        if (!((isnan(row.low[GAP_TOTAL]) ? row.mean : row.low)[GAP_TOTAL] > 0)) break;
         from = row.step;
     }
     return from;
@@ -289,24 +329,27 @@ static void print_split_row(const gap_splits *g, stat_table *t, int group, const
     }
 }
 
-sr_status gap_splits_rows(const gap_splits *g, stat_table *t, const char *rows, sr_failure *why) {
-    const bool thirds = is_last_third(rows);
-    double *scratch = malloc((size_t)t->set->count * sizeof *scratch);
-    if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
-    for (int group = 0; group < g->groups.count; group++) {
-        const int count = common_evaluations(g, t, group);
-        const int third = evaluations_third(count);
-        for (int e = 0; e < count && !thirds; e++) {
-            const split_row row = split_row_of(g, t, group, e, e + 1, scratch);
-            print_split_row(g, t, group, &row);
-        }
-        if (!thirds || !count) continue;
-        const split_row row = split_row_of(g, t, group, count - third, count, scratch);
+static void print_group(const gap_splits *g, stat_table *t, int group, bool thirds,
+                        const pairs_values *scratch) {
+    const int count = common_evaluations(g, t, group);
+    const int third = evaluations_third(count);
+    for (int e = 0; e < count && !thirds; e++) {
+        const split_row row = split_row_of(g, t, group, e, e + 1, scratch);
         print_split_row(g, t, group, &row);
-        tsv_real(&t->table, loses_from(g, t, group, count, scratch));
     }
-    free(scratch);
-    return SR_OK;
+    if (!thirds || !count) return;
+    const split_row row = split_row_of(g, t, group, count - third, count, scratch);
+    print_split_row(g, t, group, &row);
+    tsv_real(&t->table, loses_from(g, t, group, count, scratch));
+}
+
+sr_status gap_splits_rows(const gap_splits *g, stat_table *t, const char *rows, sr_failure *why) {
+    pairs_values scratch;
+    sr_status status = pairs_values_make(&scratch, t->set->count, why);
+    for (int group = 0; group < g->groups.count && status == SR_OK; group++)
+        print_group(g, t, group, is_last_third(rows), &scratch);
+    pairs_values_free(&scratch);
+    return status;
 }
 
 void gap_splits_free(gap_splits *g, int runs) {

@@ -26,6 +26,9 @@ sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, cons
                           bool by_settings, sr_failure *why);
 void gap_splits_columns(tsv *t, const char *rows);
 sr_status gap_splits_rows(const gap_splits *g, stat_table *t, const char *rows, sr_failure *why);
+/* Writes a `# intervals` line where pairs of a group share references. first: its first run. */
+void gap_note_shared(tsv *table, const char *first, const char *reference, int pairs,
+                     int references);
 void gap_splits_free(gap_splits *g, int runs);
 
 #endif

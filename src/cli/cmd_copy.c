@@ -151,7 +151,7 @@ static sr_status choose_steps(const copy_values *v, const sr_runfile *run, int f
     }
     if (window_make(&w, run, sr_run_get_info(run)->path, "0", v->phase, why) != SR_OK)
         return why->status;
-    o->first = w.first <= 1 ? INT64_MIN : w.first, o->last = w.last;
+    o->first = w.first <= w.begin ? INT64_MIN : w.first, o->last = w.last;
     return SR_OK;
 }
 

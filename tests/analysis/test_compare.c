@@ -30,7 +30,7 @@ static void write_run_of(const identity *who, const char *path, const char *name
     sr_failure why = {0};
     double state[64] = {0};
     char site[64][16];
-    o.program = "test";
+    o.program = "statrec train";
     o.version = "1";
     o.force = true;
     o.config = who->config;
@@ -411,6 +411,22 @@ static void test_who_is_a_group(void **state) {
     program_free(&r);
 }
 
+/* A single run of few blocks has intervals that are too short, and a line says so. */
+static void test_few_blocks(void **state) {
+    (void)state;
+    static const char few[] = "# note: 3 of the intervals come from a single run of less than 20 ";
+    const char *const command = "stat-compare up.h5 three.h5 --site a0 --stat row_grad_var --block";
+    program_result r = program_run("%s 20", command);
+    if (!strstr(r.out, few)) fail_msg("%s%s", r.out, r.err);
+    program_free(&r);
+    r = program_run("%s 1", command);
+    assert_null(strstr(r.out, "of the intervals come"));
+    program_free(&r);
+    r = program_run("%s 20 --format json | python3 -m json.tool >/dev/null", command);
+    assert_int_equal(r.status, 0);
+    program_free(&r);
+}
+
 static void test_matching(void **state) {
     (void)state;
     program_result r = program_run("stat-compare up.h5 other.h5 --stat row_grad_var");
@@ -598,6 +614,7 @@ int main(void) {
         cmocka_unit_test(test_sites_of_the_group),
         cmocka_unit_test(test_seeds),
         cmocka_unit_test(test_who_is_a_group),
+        cmocka_unit_test(test_few_blocks),
         cmocka_unit_test(test_matching),
         cmocka_unit_test(test_repeatable),
         cmocka_unit_test(test_too_few),

@@ -308,7 +308,7 @@ static void steps_have_a_bound(void **state) {
             program_run("stat-scalar far.h5 --stat row_grad_var --burn-in 0 --parts 3");
         const bool refused = strstr(p.err, "far.h5: its last step is ") != NULL;
         if (p.status != (i > 0) || refused != (i > 0)) fail_msg("%d: %s", p.status, p.err);
-        if (i == 0) check_cell(&p, 2, "steps", 4); /* all of them in the last third */
+        for (int k = 0; k < 3 && i == 0; k++) check_cell(&p, k, "steps", k ? 1 : 2);
         program_free(&p);
     }
 }

@@ -209,7 +209,8 @@ static void write_heads(const char *name, int heads) {
     sr_options o = run_options();
     snprintf(config, sizeof config,
              "data-dir = /some/where/pairs/\nsource = de\ntarget = en\nheads = %d\n", heads);
-    o.config = config, o.model = "toy", o.data = "parallel", o.task = "pairs";
+    o.config = config, o.program = "statrec train", o.model = "toy", o.data = "parallel",
+    o.task = "pairs";
     sr_recorder *r = run_create(program_file(name), o);
     run_add_bn(r, "top", 2, 1, 1e-5);
     for (int step = 1; step <= 3; step++) {

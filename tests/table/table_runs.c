@@ -98,7 +98,7 @@ enum { TOYS = sizeof toys / sizeof toys[0] };
 static sr_recorder *create(const char *path, const char *config, const char *data, const char *task,
                            uint64_t seed) {
     sr_options o = run_options();
-    o.config = config;
+    o.config = config, o.program = "statrec train";
     o.data = data;
     o.task = task;
     o.seed = seed;

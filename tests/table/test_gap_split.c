@@ -179,6 +179,63 @@ static void test_last_third(void **state) {
     program_free(&r), program_free(&all);
 }
 
+/* Pairs that share references are not independent: Cochran and Cox's interval, and
+ * none for a single reference, without --split too. */
+static void check_interval(const char *runs, int row, const char *part, const char *note,
+                           double low, double high) {
+    char name[64];
+    program_result r = program_run("stat-gap %s", runs);
+    assert_int_equal(r.status, 0);
+    if (!strstr(r.out, note)) fail_msg("%s", r.out);
+    snprintf(name, sizeof name, "%s_low", part);
+    if (isnan(low))
+        check_text(&r, row, name, "nan");
+    else
+        check_cell(&r, row, name, low);
+    snprintf(name, sizeof name, "%s_high", part);
+    if (isnan(high))
+        check_text(&r, row, name, "nan");
+    else
+        check_cell(&r, row, name, high);
+    program_free(&r);
+}
+
+/* bn 1, 2, 3 against ln 1, 2, 1 after the last evaluation, by the formula of docs/definitions.md. */
+static void shared_interval(double *low, double *high) {
+    static const uint64_t of[3] = {1, 2, 1};
+    double run[3], reference[2], half[2], mean = 0;
+    for (int i = 0; i < 3; i++) {
+        run[i] = valid_loss(true, (uint64_t)i + 1, EVALUATIONS);
+        if (i < 2) reference[i] = valid_loss(false, of[i], EVALUATIONS);
+        mean += (run[i] - valid_loss(false, of[i], EVALUATIONS)) / 3;
+    }
+    mean_of(run, 3, 1, &half[0]);
+    mean_of(reference, 2, 1, &half[1]);
+    const double a = half[0] * half[0], b = 2 * half[1] * half[1] * (4 + 1) / 9;
+    const double t = (a * t_of_3 + b * t_of_2) / (a + b); /* of 3 runs, of 2 references */
+    *low = mean - t * sqrt(a + b), *high = mean + t * sqrt(a + b);
+}
+
+static void test_shared_references(void **state) {
+    (void)state;
+    double low, high;
+    const char *one =
+                   "bn1.h5: its 3 pairs share one reference, ln1.h5, whose seed does not average "
+                   "out: no intervals",
+               *two = "bn1.h5: its 3 pairs share 2 references: intervals of Cochran and Cox";
+    shared_interval(&low, &high);
+    check_interval("ln1.h5 bn1.h5 bn2.h5 bn3.h5 --split evaluations", 0, "total", one, NAN, NAN);
+    check_interval("ln1.h5 bn1.h5 bn2.h5 bn3.h5 --split last-third", 0, "total", one, NAN, NAN);
+    check_interval("ln1.h5 ln2.h5 bn1.h5 bn2.h5 bn3.h5 --split evaluations", EVALUATIONS - 1,
+                   "total", two, low, high);
+    check_interval("ln1.h5 bn1.h5 bn2.h5 bn3.h5", 1, "gap", one, NAN, NAN);
+    check_interval("ln1.h5 ln2.h5 bn1.h5 bn2.h5 bn3.h5 --pick last", 2, "gap", two, -high, -low);
+    program_result r = program_run("stat-gap ln1.h5 ln2.h5 bn1.h5 bn2.h5 --split evaluations && "
+                                   "stat-gap ln1.h5 ln2.h5 bn1.h5 bn2.h5");
+    assert_null(strstr(r.out, "# intervals"));
+    program_free(&r);
+}
+
 /* With several settings, pairs have equal settings and equal seeds. */
 static void test_same_settings(void **state) {
     (void)state;
@@ -323,6 +380,7 @@ int main(void) {
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_one_pair),
         cmocka_unit_test(test_last_third),
+        cmocka_unit_test(test_shared_references),
         cmocka_unit_test(test_same_settings),
         cmocka_unit_test(test_never_loses),
         cmocka_unit_test(test_direction),

@@ -18,7 +18,7 @@ static void write_own(const own_run *run, bool wer_first, bool with_size) {
     sr_options o = run_options();
     char config[256];
     snprintf(config, sizeof config, "norm = %s\ndata-dir = /data/mine\n", run->norm);
-    o.config = config, o.task = "tags", o.data = "tags";
+    o.config = config, o.program = "statrec train", o.task = "tags", o.data = "tags";
     sr_recorder *r = run_create(program_file(run->path), o);
     const bool bn = strcmp(run->norm, "bn") == 0;
     sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
@@ -46,7 +46,8 @@ static void write_own(const own_run *run, bool wer_first, bool with_size) {
 /* Two validations, the second with this loss, and at its step an evaluation of the test split. */
 static void write_tested(const char *path, double loss) {
     sr_options o = run_options();
-    o.config = "norm = bn\ndata-dir = /data/mine\n", o.task = "tags", o.data = "tags";
+    o.program = "statrec train", o.config = "norm = bn\ndata-dir = /data/mine\n", o.task = "tags",
+    o.data = "tags";
     sr_recorder *r = run_create(program_file(path), o);
     run_add_bn(r, "a", 1, 1, 1e-5);
     sr_add_metric(r, "valid_loss", "nats per tag", "", SR_BETTER_LESS);

@@ -25,6 +25,7 @@ static void write_toy(const toy *t) {
              t->settings);
     o.seed = t->seed;
     o.model = "toy", o.data = "parallel", o.task = "pairs";
+    o.program = "statrec train";
     o.config = t->settings[0] == '-' ? "" : config;
     o.force = true, o.final = isfinite(t->final_mean);
     sr_recorder *r = sr_create(program_file(t->path), &o, &why);

@@ -99,7 +99,7 @@ class Page:
         """The x where the burn-in ends; None without one."""
         if not run.burn_in or not len(run.steps):
             return None
-        return float(run.at_steps(self.state["x"], [run.burn_in])[0])
+        return float(run.at_steps(self.state["x"], [run.burn_in_end])[0])
 
     def unreadable(self, run: Any, why: Exception) -> None:
         """Hears of what a panel could not read of a run; the panel shows the rest."""

@@ -159,11 +159,18 @@ class Run:
 
     @property
     def burn_in(self) -> int:
-        """Steps until the initial running values weigh less than 1 % at every site."""
+        """Passes until the initial running values weigh less than 1 % at every site."""
         alphas = [site.alpha for site in self.sites if 0 < site.alpha < 1]
         if not alphas:
             return 0
         return math.ceil(math.log(BURN_IN_LEFT) / math.log(max(alphas)) - 1e-9)
+
+    @property
+    def burn_in_end(self) -> int:
+        """Last step of the burn-in. Other programs than `statrec train` may not number passes."""
+        if not self.burn_in or self.file.info["program"] == "statrec train":
+            return self.burn_in
+        return int(self.steps[min(self.burn_in, len(self.steps)) - 1])
 
     # -- the x axis ---------------------------------------------------------------------------
 

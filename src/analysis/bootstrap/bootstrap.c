@@ -19,6 +19,11 @@
  *     c = t_{n-1, level} / z_level  sqrt(n / (n - 1)):   9.2 at n = 2, 2.7 at 3, 1.6 at 5
  *
  * (95 %). Student's distribution function is Abramowitz and Stegun 26.7.3 and 26.7.4.
+ *
+ * Pairs that share references (Cochran and Cox, Experimental Designs, 1957, 4.14): the mean
+ * difference has the variance a + b, a from n runs and b from k references. t is the mean of
+ * t_{n-1} and t_{k-1}, weighted with a and b. Welch's degrees of freedom are too uncertain where k
+ * is small, and intervals are too short (10 runs, 2 references: 91 % instead of 95 %).
  */
 
 #include "analysis/bootstrap/bootstrap.h"
@@ -106,4 +111,64 @@ void student_interval(const double *value, int n, double *low, double *high) {
     const double half = two_sided_quantile(0.95, n - 1) * sqrt(squares / (n - 1) / n);
     *low = mean - half;
     *high = mean + half;
+}
+
+/* -- pairs that share references ------------------------------------------------------------- */
+
+sr_status pairs_values_make(pairs_values *p, int n, sr_failure *why) {
+    *p = (pairs_values){.difference = malloc((size_t)(2 * n + 1) * sizeof(double)),
+                        .reference = malloc((size_t)(n + 1) * sizeof(int))};
+    p->of_reference = p->difference ? p->difference + n : NULL;
+    return p->difference && p->reference ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+}
+
+void pairs_values_free(pairs_values *p) {
+    free(p->difference);
+    free(p->reference);
+}
+
+/* Number of pairs with the reference of pair i; 0 unless i is the first of them. */
+static int pairs_of_reference(const int *reference, int n, int i) {
+    int pairs = 0;
+    for (int k = 0; k < n; k++) {
+        if (reference[k] != reference[i]) continue;
+        if (k < i) return 0;
+        pairs++;
+    }
+    return pairs;
+}
+
+typedef struct moments {
+    int n;
+    double mean, squares; /* squares: sum of (value - mean)^2 */
+} moments;
+
+static void add_moment(moments *m, double value) {
+    const double before = value - m->mean;
+    m->mean += before / ++m->n;
+    m->squares += before * (value - m->mean);
+}
+
+int paired_interval(const pairs_values *p, int n, double *low, double *high) {
+    moments run = {0}, reference = {0}, difference = {0};
+    double weights = 0; /* sum over references of (its fraction of the pairs)^2 */
+    for (int i = 0; i < n; i++) {
+        const double fraction = (double)pairs_of_reference(p->reference, n, i) / n;
+        add_moment(&difference, p->difference[i]);
+        add_moment(&run, p->difference[i] + p->of_reference[i]);
+        if (fraction > 0) add_moment(&reference, p->of_reference[i]);
+        weights += fraction * fraction;
+    }
+    *low = *high = NAN;
+    if (reference.n == n) student_interval(p->difference, n, low, high);
+    if (reference.n == n || reference.n < 2) return reference.n;
+    const int freedom[] = {n - 1, reference.n - 1};
+    const double a = run.squares / freedom[0] / n, b = reference.squares / freedom[1] * weights;
+    const double t =
+        (a * two_sided_quantile(0.95, freedom[0]) + b * two_sided_quantile(0.95, freedom[1])) /
+        (a + b);
+    const double half = a + b > 0 ? t * sqrt(a + b) : a + b; /* 0 or NaN */
+    *low = difference.mean - half;
+    *high = difference.mean + half;
+    return reference.n;
 }

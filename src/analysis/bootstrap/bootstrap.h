@@ -32,4 +32,19 @@ double bootstrap_widening(int runs, double level);
  * is not finite. */
 void student_interval(const double *value, int n, double *low, double *high);
 
+/* Pairs of a run and a reference. difference: run less reference; of_reference: the reference's own
+ * value; reference: its number. [n] each */
+typedef struct pairs_values {
+    double *difference, *of_reference;
+    int *reference;
+} pairs_values;
+/* Free it after a failure too. */
+sr_status pairs_values_make(pairs_values *p, int n, sr_failure *why);
+void pairs_values_free(pairs_values *p);
+/* 95 % interval of the mean difference. Student's over the pairs if each has a reference of its
+ * own. Pairs that share references are not independent: Cochran and Cox's then, over n runs and the
+ * distinct references, each with its fraction of the pairs. NaN for one reference of several pairs:
+ * its error does not average out. Returns the number of references. */
+int paired_interval(const pairs_values *p, int n, double *low, double *high);
+
 #endif

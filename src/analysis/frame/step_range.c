@@ -1,7 +1,8 @@
 /* step_range.c -- the steps of a run that a summary uses.
  *
  * --burn-in skips the first steps, where running values still depend on initial ones: until these
- * weigh less than 1 % at every site (sr_run_startup of statrec/runfile.h).
+ * weigh less than 1 % at every site (sr_run_startup of statrec/runfile.h). It counts passes
+ * (run_burn_in_end).
  *
  * --phase: a half of training, or a phase of the learning rate. A phase is a longest run of updates
  * over which the rate rises, falls or stays. The update before a jump (a milestone) is the last of
@@ -128,12 +129,13 @@ int64_t second_half_from(int64_t last) {
 }
 
 /* A burn-in that the user gave leaves a step. */
-static sr_status check_burn_in(const step_window *w, const char *path, const char *phase_word,
-                               sr_failure *why) {
+static sr_status check_burn_in(const step_window *w, const sr_runfile *run, const char *path,
+                               const char *phase_word, sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
     if (!w->given || w->first <= w->last) return SR_OK;
-    if (w->startup >= w->end)
+    if (w->startup >= steps)
         return sr_fail(why, SR_USAGE, "--burn-in %lld: %s has %lld steps", (long long)w->startup,
-                       path, (long long)w->end);
+                       path, (long long)steps);
     return sr_fail(why, SR_USAGE, "--burn-in %lld: %s has no later step in --phase %s",
                    (long long)w->startup, path, phase_word);
 }
@@ -144,6 +146,20 @@ static const char *site_without_alpha(const sr_runfile *run) {
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++)
         if (isnan(site->alpha) && (site->observed || sr_run_over_batch(site))) return site->name;
     return NULL;
+}
+
+/* Leaves out the burn-in of w->startup steps. */
+static sr_status skip_burn_in(step_window *w, const sr_runfile *run, sr_failure *why) {
+    sr_status status = run_nth_step(run, 0, &w->begin, why);
+    w->begin++;
+    if (status == SR_OK)
+        status = (w->given ? run_nth_step : run_burn_in_end)(run, w->startup, &w->startup_end, why);
+    if (status != SR_OK) return status;
+    if (w->first < w->begin) w->first = w->begin;
+    if (!w->given && w->startup == 0 && w->first == w->begin) w->no_alpha = site_without_alpha(run);
+    if (w->first > w->startup_end) return SR_OK;
+    w->first = w->startup_end + 1, w->cut = w->startup > 0;
+    return SR_OK;
 }
 
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
@@ -171,16 +187,20 @@ sr_status window_make(step_window *w, const sr_runfile *run, const char *path, c
         return sr_fail(why, SR_USAGE, "--phase %s: %s has %lld steps", phase_word, path,
                        (long long)last);
     if (w->last > last) w->last = last;
-    if (w->first <= w->startup) w->first = w->startup + 1, w->cut = w->startup > 0;
-    if (!w->given && w->startup == 0 && w->first <= 1) w->no_alpha = site_without_alpha(run);
-    return status == SR_OK ? check_burn_in(w, path, phase_word, why) : status;
+    if (status == SR_OK) status = skip_burn_in(w, run, why);
+    return status == SR_OK ? check_burn_in(w, run, path, phase_word, why) : status;
 }
 
 void window_describe(const step_window *w, const char *path, tsv *table) {
-    char startup[160] = "";
+    char startup[224] = "";
     if (w->cut && w->given)
         snprintf(startup, sizeof startup, "; the first %lld left out (--burn-in)",
                  (long long)w->startup);
+    else if (w->cut && w->startup_end != w->startup)
+        snprintf(startup, sizeof startup,
+                 "; burn-in skipped: the first %lld recorded steps, until step %lld, in which "
+                 "running values may hold over %g %% of initial ones (--burn-in 0 keeps it)",
+                 (long long)w->startup, (long long)w->startup_end, 100 * SR_STARTUP_LEFT);
     else if (w->cut)
         snprintf(startup, sizeof startup,
                  "; burn-in skipped: until step %lld running values hold over %g %% of initial "
@@ -206,10 +226,9 @@ static int64_t part_begin(int64_t from, int64_t length, int64_t cuts, int64_t nu
 
 step_window window_part(const step_window *w, int64_t cuts, int64_t number) {
     step_window part = *w;
-    const int64_t from = w->first > 1 ? w->first : 1;
-    const int64_t length = w->last >= from ? w->last - from + 1 : 0;
-    part.first = part_begin(from, length, cuts, number);
-    part.last = part_begin(from, length, cuts, number + 1) - 1;
+    const int64_t length = w->last >= w->first ? w->last - w->first + 1 : 0;
+    part.first = part_begin(w->first, length, cuts, number);
+    part.last = part_begin(w->first, length, cuts, number + 1) - 1;
     return part;
 }
 

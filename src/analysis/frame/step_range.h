@@ -10,7 +10,9 @@
 /* Steps first .. last, both included; none if first > last. */
 typedef struct step_window {
     int64_t first, last, end; /* end: last step of the run */
-    int64_t startup;          /* steps left out at the beginning: the burn-in */
+    int64_t begin;            /* first recorded step; 1 in an empty run */
+    int64_t startup;          /* number of steps left out at the beginning: the burn-in */
+    int64_t startup_end;      /* the last of them */
     bool cut;                 /* the window would include steps of the burn-in */
     bool given;               /* the user gave the number of those steps */
     const char *no_alpha;     /* no burn-in is known: a site whose alpha is not; else NULL */
@@ -19,8 +21,8 @@ typedef struct step_window {
 
 /* The first step of the second half of a training that ends with step `last`. */
 int64_t second_half_from(int64_t last);
-/* startup: "auto" or a number of steps. phase: "all", "first-half", "second-half", steps "FROM:TO",
- * or a phase of the learning rate: its number from 1, or "last". */
+/* startup: "auto" or a number of recorded steps. phase: "all", "first-half", "second-half", steps
+ * "FROM:TO", or a phase of the learning rate: its number from 1, or "last". */
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
                       const char *phase, sr_failure *why);
 /* Writes a `# steps:` line: every table lists the steps it used. */

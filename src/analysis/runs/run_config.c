@@ -28,6 +28,11 @@ void text_append(char *text, size_t size, const char *separator, const char *mor
     snprintf(text + used, size - used, "%s%s", used ? separator : "", more);
 }
 
+bool run_is_trained(const sr_run_info *info) {
+    const char *program = info->program ? info->program : "";
+    return strcmp(program, "statrec train") == 0 || strcmp(program, "statrec study") == 0;
+}
+
 void run_counts(const sr_runfile *run, run_word what) {
     static const char begin[] = "nats per ";
     const sr_run_metric *m;
@@ -41,6 +46,7 @@ bool run_has_option(const sr_runfile *run, const char *key) {
     const char *config = sr_run_get_info(run)->config;
     option_line l;
     run_word counts;
+    if (!run_is_trained(sr_run_get_info(run))) return false;
     if (!options_find_line(config, key, (int)strlen(key), &l)) return false;
     if (options_left_out(config)) return true;
     run_counts(run, counts);

@@ -13,10 +13,14 @@ typedef char run_word[RUN_WORD];
 /* Appends to a text, after the separator if it is not empty; cuts the text to the size. */
 void text_append(char *text, size_t size, const char *separator, const char *more);
 
+/* True for runs of `statrec train`, also for their evaluations that `statrec study` restores from
+ * an archive, with their configuration. Other programs may use names of its options for something
+ * else. */
+bool run_is_trained(const sr_run_info *info);
 /* The unit of /steps/tokens, from the units of the metrics: "image" if the first loss is in nats
  * per image. "" if no metric has such a unit. */
 void run_counts(const sr_runfile *run, run_word what);
-/* True if the run had this option and used it. */
+/* True if a run of `statrec train` had this option and used it. */
 bool run_has_option(const sr_runfile *run, const char *key);
 /* Its value without quotes and escapes, cut to size; "" where the run has none. */
 void run_option(const sr_runfile *run, const char *key, char *value, size_t size);

@@ -1,7 +1,9 @@
 /* Row and column of a run in a result table: normalization, placement, task and differing settings.
  *
  * A run of statrec train has them in its configuration, since the file may have only some of the
- * sites. A run of another program has them in its sites and its data.
+ * sites. A run of another program has them in its sites and its data. Its configuration may use
+ * names of options for something else: all lines but the seed are settings, and `norm` if it is not
+ * the method of the sites.
  */
 
 #include "analysis/runs/run_identity.h"
@@ -22,14 +24,16 @@ static bool config_is(const char *config, const char *key, const char *value) {
 
 /* -- identity -------------------------------------------------------------------------------- */
 
-/* The parts of the stored --norm; empty if it is missing. */
-static norm_value norm_of(const sr_run_info *info) {
+/* The parts of the stored --norm; empty if it is missing, or not the normalization. */
+static norm_value norm_of(const run_identity *r) {
     option_line l;
     norm_value v;
-    if (!options_find_line(info->config, "norm", 4, &l) ||
+    if (!options_find_line(r->info->config, "norm", 4, &l) ||
         !norm_value_split(l.value, l.value_length, &v))
         return (norm_value){0};
-    return v;
+    const bool of_sites = (int)strlen(r->of_sites) == v.method_length &&
+                          strncmp(r->of_sites, v.method, (size_t)v.method_length) == 0;
+    return of_sites || run_is_trained(r->info) ? v : (norm_value){0};
 }
 
 static bool norm_has(const norm_value *v, const char *name, const char *value) {
@@ -39,7 +43,8 @@ static bool norm_has(const norm_value *v, const char *name, const char *value) {
 }
 
 /* Marks another formula of a method of this name. */
-static void add_form(const char *config, const norm_value *v, run_word norm) {
+static void add_form(const sr_run_info *info, const norm_value *v, run_word norm) {
+    const char *config = run_is_trained(info) ? info->config : "";
     option_line l;
     const bool given = options_find_line(config, "layer-scale", (int)strlen("layer-scale"), &l);
     const bool scaled = (given && !(l.value_length == 1 && l.value[0] == '0')) ||
@@ -65,12 +70,13 @@ static void norm_of_sites(const sr_runfile *run, bool decoder, run_word norm) {
 
 static void set_norms(run_identity *r) {
     run_word at;
-    const norm_value v = norm_of(r->info);
+    norm_of_sites(r->run, false, r->of_sites);
+    const norm_value v = norm_of(r);
     snprintf(r->norm, sizeof r->norm, "%.*s", v.method_length, v.method_length ? v.method : "");
-    options_line_value(r->info->config, "norm-at", at, sizeof at);
-    if (r->norm[0]) add_form(r->info->config, &v, r->norm);
+    run_option(r->run, "norm-at", at, sizeof at);
+    if (r->norm[0]) add_form(r->info, &v, r->norm);
     if (r->norm[0] && at[0]) text_append(r->norm, sizeof r->norm, " with", " norm-at");
-    if (!r->norm[0]) norm_of_sites(r->run, false, r->norm);
+    if (!r->norm[0]) memcpy(r->norm, r->of_sites, sizeof r->norm);
     norm_of_sites(r->run, true, r->decoder);
     if (r->decoder[0]) return;
     run_option(r->run, "decoder-norm", r->decoder, sizeof r->decoder);
@@ -82,8 +88,8 @@ static void set_norms(run_identity *r) {
 
 /* Only pre-norm has a norm after the last layer; the recorded sites may lack it. */
 static void set_placement(run_identity *r) {
-    const char *config = r->info->config;
     const sr_run_site *site;
+    run_word recorded;
     bool last = false;
     run_option(r->run, "placement", r->placement, sizeof r->placement);
     const bool may = r->decoder[0] || run_has_option(r->run, "placement");
@@ -92,7 +98,8 @@ static void set_placement(run_identity *r) {
         const char *dot = strrchr(site->name, '.');
         last = last || (dot && strcmp(dot, ".final") == 0);
     }
-    const bool all = config_is(config, "record-sites", "*");
+    run_option(r->run, "record-sites", recorded, sizeof recorded);
+    const bool all = strcmp(recorded, "*") == 0;
     snprintf(r->placement, sizeof r->placement, "%s", last ? "pre" : all ? "post" : "?");
 }
 
@@ -136,9 +143,11 @@ static bool differs(const option_line *a, const run_identity *const *runs, int c
 }
 
 /* The identity excludes parameters of the decoder's normalization. */
-static bool is_ignored(const option_line *l) {
+static bool is_ignored(const run_identity *r, const option_line *l) {
     run_word key;
     snprintf(key, sizeof key, "%.*s", l->key_length, l->key);
+    if (!run_is_trained(r->info))
+        return !strcmp(key, "seed") || (!strcmp(key, "norm") && norm_of(r).method_length);
     if (!strcmp(key, "decoder-norm") && memchr(l->value, '(', (size_t)l->value_length))
         return false;
     return globs_match(ignored, key);
@@ -155,7 +164,7 @@ static bool next_param(const norm_value *a, const char **at, const run_identity 
         snprintf(name, sizeof name, "%.*s", p->key_length, p->key);
         for (int i = 0; i < count && !globs_match(forms, name); i++) {
             if (!runs[i]->info->config || !runs[i]->info->config[0]) continue;
-            const norm_value b = norm_of(runs[i]->info);
+            const norm_value b = norm_of(runs[i]);
             option_line other;
             const bool found = norm_value_find(&b, p->key, p->key_length, &other);
             if (!found || p->value_length != other.value_length ||
@@ -167,7 +176,7 @@ static bool next_param(const norm_value *a, const char **at, const run_identity 
 }
 
 static int count_params(const run_identity *a, const run_identity *b) {
-    const norm_value v = norm_of(a->info);
+    const norm_value v = norm_of(a);
     option_line p;
     int count = 0;
     for (const char *at = NULL; next_param(&v, &at, &b, 1, &p);) count++;
@@ -189,7 +198,7 @@ static int count_other_settings(const run_identity *a, const run_identity *b, bo
     while (options_skip_equal(&at, &there), options_next_line(&at, &l)) {
         const bool found = options_find_line(b->info->config, l.key, l.key_length, &other);
         if (found) there = end_of_line(&other);
-        if (is_ignored(&l)) continue;
+        if (is_ignored(a, &l)) continue;
         count += missing ? !found && !options_left_out(b->info->config) : differs(&l, &b, 1);
     }
     return count;
@@ -212,13 +221,13 @@ void run_settings(const run_identity *r, const run_identity *const *runs, int co
         run_word key;
         char setting[640];
         snprintf(key, sizeof key, "%.*s", l.key_length, l.key);
-        const bool mixed = strcmp(key, "norm-at") == 0 && l.value_length;
-        if (is_ignored(&l) || (!mixed && !differs(&l, runs, count))) continue;
+        const bool mixed = run_is_trained(r->info) && strcmp(key, "norm-at") == 0 && l.value_length;
+        if (is_ignored(r, &l) || (!mixed && !differs(&l, runs, count))) continue;
         if (!l.value_length) l = (option_line){l.key, "default", l.key_length, 7};
         snprintf(setting, sizeof setting, "%s=%.*s", key, l.value_length, l.value);
         text_append(text, size, " ", setting);
     }
-    const norm_value v = norm_of(r->info);
+    const norm_value v = norm_of(r);
     for (const char *params = NULL; next_param(&v, &params, runs, count, &l);) {
         char setting[640];
         snprintf(setting, sizeof setting, "%.*s=%.*s", l.key_length, l.key, l.value_length,

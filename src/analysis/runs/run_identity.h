@@ -11,6 +11,7 @@ typedef struct run_identity {
     const sr_runfile *run;
     const sr_run_info *info;
     const char *path;
+    run_word of_sites;  /* methods of the sites outside of a decoder: "bn", or "bn,ln" */
     run_word norm;      /* "bn", "pn+ls", "ln/unbiased"; of a transformer, its encoder's */
     run_word decoder;   /* the decoder's, "" without one */
     run_word placement; /* value of --placement, "?" if unknown, "" of models without */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/runs/run_cache.h"
+#include "analysis/runs/run_config.h"
 
 enum { RUN_SET_OPEN = 32 }; /* files that stay open: open_file_cache.c */
 
@@ -97,4 +98,19 @@ sr_status run_last_step(const sr_runfile *run, int64_t *last, sr_failure *why) {
     *last = 0;
     if (steps == 0) return SR_OK;
     return sr_run_step_ints(run, "step", steps - 1, 1, last, why);
+}
+
+sr_status run_nth_step(const sr_runfile *run, int64_t n, int64_t *step, sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    const int64_t nearest = n < 1 ? 1 : n < steps ? n : steps;
+    *step = n;
+    if (steps == 0) return SR_OK;
+    sr_status status = sr_run_step_ints(run, "step", nearest - 1, 1, step, why);
+    *step += n - nearest;
+    return status;
+}
+
+sr_status run_burn_in_end(const sr_runfile *run, int64_t passes, int64_t *step, sr_failure *why) {
+    *step = passes;
+    return run_is_trained(sr_run_get_info(run)) ? SR_OK : run_nth_step(run, passes, step, why);
 }

@@ -37,6 +37,12 @@ void run_set_describe(const run_set *set, tsv *table);
  * steps. */
 void run_set_note_vectors(const run_set *set, const char *what, tsv *table);
 
+/* Number of the n-th recorded step, from 1. For n = 0 the number before the first; past the end one
+ * more for each. A host may leave gaps in its numbers, or count tokens. */
+sr_status run_nth_step(const sr_runfile *run, int64_t n, int64_t *step, sr_failure *why);
+/* Last step of a burn-in of that many passes. `statrec train` numbers passes, also in a copy of
+ * later steps alone. In runs of other programs recorded steps are passes, however numbered. */
+sr_status run_burn_in_end(const sr_runfile *run, int64_t passes, int64_t *step, sr_failure *why);
 /* Last step of the run, 0 for an empty run. Percent of training is 100 * step / last step. */
 sr_status run_last_step(const sr_runfile *run, int64_t *last, sr_failure *why);
 

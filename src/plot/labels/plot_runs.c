@@ -14,11 +14,13 @@ static void copy(char *to, size_t size, const char *from) {
 
 /* Analyses report damaged values of a file. */
 static sr_status find_startup(plot_run *r, sr_failure *why) {
-    int64_t last = 0;
+    const int64_t startup = sr_run_startup(r->file);
+    int64_t last = 0, end = 0;
     sr_failure unread = {0};
-    const sr_status status = run_last_step(r->file, &last, &unread);
+    sr_status status = run_last_step(r->file, &last, &unread);
+    if (status == SR_OK && startup) status = run_burn_in_end(r->file, startup, &end, &unread);
     if (status == SR_MEMORY || status == SR_IO) return *why = unread, status;
-    const double percent = last ? 100 * (double)sr_run_startup(r->file) / (double)last : 0;
+    const double percent = last ? 100 * (double)end / (double)last : 0;
     r->startup = percent < 100 ? percent : 100;
     return SR_OK;
 }
