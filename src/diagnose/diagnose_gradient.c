@@ -105,7 +105,7 @@ static sr_status count_turns(const subject *s, answer *a, turns *t, sr_failure *
         if (!(value[i] > 1)) continue;
         t->turns++;
         t->grows += value[i] > 2;
-        t->early += step[i] <= s->window.startup;
+        t->early += step[i] <= s->window.startup_end;
         if (a->steps_shown < STEPS_SHOWN) a->at[a->steps_shown++] = step[i];
         if (t->turns == 1) t->first = step[i];
         t->last = step[i];
