@@ -1,5 +1,4 @@
 /* setup.c -- opening and closing a run. */
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,16 +36,6 @@ static sr_status open_schedule(trainer *r, sr_failure *why) {
 }
 
 /* -- data, model, optimizer */
-
-int64_t trainer_planned_steps(const trainer *r) {
-    const int64_t every = r->config->update_freq, of_epoch = (r->batches + every - 1) / every;
-    const int64_t rest = r->updates % of_epoch * every; /* no epoch's last update is among them */
-    return r->updates / of_epoch * r->batches + rest;
-}
-
-int64_t trainer_freeze_update(const trainer *r) {
-    return (int64_t)ceil(r->config->freeze_stats * (double)r->updates * (1 - 4 * DBL_EPSILON));
-}
 
 static sr_status open_data(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
