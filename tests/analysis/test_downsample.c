@@ -60,7 +60,7 @@ static void write_long(const char *path) {
                              (int64_t)rng_below(&r, 100),
                              epoch_of(step),
                              step % 71 ? rng_normal(&r) : INFINITY,
-                             step % 2 ? NAN : -1e-3 * step,
+                             step % 2 ? NAN : 1e-3 * step,
                              step > 1000 && step < 2500 ? NAN : exp(rng_normal(&r))};
         sr_begin_step(to, step);
         put_sites(to, step, &r);

@@ -109,7 +109,7 @@ static void write_run(const shape *s, bool loss) {
     for (int i = 1; i <= STEPS; i++) {
         const double v = s->value(i), other = loss ? 0.001 * (1 + i % 5) : v;
         const sr_step row = SR_INIT(sr_step, .update = i, .tokens = 10, .epoch = 0.01 * i,
-                                    .loss = v, .lr = other, .grad_norm = other);
+                                    .loss = v, .lr = fabs(other), .grad_norm = fabs(other));
         sr_begin_step(r, i);
         for (int k = 0; k < SITES; k++) put_site(r, k, other);
         sr_end_step(r, &row);

@@ -35,10 +35,11 @@ static void expect_refused(const char *path, bool force, bool resume) {
     sr_failure why = {0};
     sr_options o = defaults();
     o.force = force, o.resume = resume;
-    check_failure((sr_check_path(path, force, &why), &why), SR_EXISTS, "another process");
+    check_failure((sr_check_path(path, force, &why), &why), SR_EXISTS,
+                  "another run is writing this file");
     why = (sr_failure){0};
     assert_null(sample_create(path, &o, &why));
-    check_failure(&why, SR_EXISTS, "another process");
+    check_failure(&why, SR_EXISTS, "another run is writing this file");
 }
 
 static void test_force(void **state) {
