@@ -38,16 +38,28 @@ static bool point_has_value(const points *p, int64_t row) {
     return false;
 }
 
+/* Whether a run was recorded at some steps only. Then most of its values have empty rows before
+ * them; or several, where a bucket spans about as much as two records. One or two holes are NaN of
+ * a run that was recorded at each step. */
+static bool are_sparse(int64_t holes, int64_t steps, int64_t empty) {
+    return 2 * holes > steps || (holes > 2 && 20 * empty > steps);
+}
+
 void points_join(points *p) {
-    int64_t first = 0, last = p->rows - 1, valued = 0, kept = 0;
+    int64_t first = 0, last = p->rows - 1, valued = 0, holes = 0, kept = 0;
     while (first < last && !point_has_value(p, first)) first++;
     while (last > first && !point_has_value(p, last)) last--;
-    for (int64_t i = first; i <= last; i++) valued += point_has_value(p, i);
-    const int64_t gaps = valued - 1, empty = last - first + 1 - valued;
+    for (int64_t i = first; i <= last; i++) {
+        const bool here = point_has_value(p, i);
+        valued += here;
+        holes += !here && i > first && point_has_value(p, i - 1);
+    }
+    const int64_t steps = valued - 1, empty = last - first + 1 - valued; /* from value to value */
+    const bool sparse = valued > 0 && are_sparse(holes, steps, empty);
     for (int64_t i = 0, next; i < p->rows; i = next) {
         for (next = i; next < p->rows && !point_has_value(p, next);) next++;
         const bool between = next > i && i > first && next <= last;
-        if (between && (next - i) * gaps <= 3 * empty) continue;
+        if (between && sparse && (next - i + 1) * steps <= 3 * (steps + empty)) continue;
         if (next == i) next++;
         memmove(p->cell + kept * p->columns, p->cell + i * p->columns,
                 (size_t)((next - i) * p->columns) * sizeof *p->cell);

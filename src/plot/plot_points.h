@@ -20,7 +20,8 @@ double *points_add(points *p);
    stays. */
 sr_status points_smooth(points *p, int most, sr_failure *why);
 /* A line breaks at rows without values. Leaves them out where values were recorded at some steps
- * only: up to three times as many rows as there are between neighbouring values on average. */
+ * only, at most over three times the mean distance of neighbouring values. A run with few rows
+ * without values keeps them. */
 void points_join(points *p);
 /* One block of the data file. */
 void points_write(const points *p, FILE *out);

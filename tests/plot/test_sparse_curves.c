@@ -7,13 +7,14 @@
 #include "testing/programs.h"
 
 /* stat-some prints 100 rows: a value in each third one, none in 40 to 69. stat-most prints a value
- * in all rows but two. */
+ * in all rows but two, stat-many in all but each fifth one. */
 static int write_templates(void **state) {
     (void)state;
     write_small_run(program_file("run.h5"), 6, true);
-    static const char *const program[] = {"some", "most"};
-    static const char *const value[] = {"i % 3 || (i >= 40 && i < 70)", "i == 40 || i == 41"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const program[] = {"some", "most", "many"};
+    static const char *const value[] = {"i % 3 || (i >= 40 && i < 70)", "i == 40 || i == 41",
+                                        "i % 5 == 0"};
+    for (int i = 0; i < 3; i++) {
         char name[32], text[512];
         snprintf(name, sizeof name, "stat-%s", program[i]);
         snprintf(text, sizeof text,
@@ -51,6 +52,7 @@ static void test_gaps(void **state) {
     if (!have_gnuplot()) skip();
     check_rows("some", "", 23, 2 + 32 + 1); /* before, in the gap, behind */
     check_rows("most", "", 98, 2);
+    check_rows("many", "", 80, 1); /* the last one */
 }
 
 /* Some buckets of two rows have a value; the gap is 15 buckets. */
