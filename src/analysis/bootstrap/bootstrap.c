@@ -20,7 +20,7 @@
  *
  * (95 %). Student's distribution function is Abramowitz and Stegun 26.7.3 and 26.7.4.
  *
- * Pairs that share references (Cochran and Cox, Experimental Designs, 1957, 4.14): the mean
+ * Pairs that share references (Cochran and Cox, Experimental Designs, 1957): the mean
  * difference has the variance a + b, a from n runs and b from k references. t is the mean of
  * t_{n-1} and t_{k-1}, weighted with a and b. Welch's degrees of freedom are too uncertain where k
  * is small, and intervals are too short (10 runs, 2 references: 91 % instead of 95 %).
